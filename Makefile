@@ -21,9 +21,10 @@ KERNELS ?= all
 # and both runs are printed: a machine that is shared can lose seconds at any moment.
 REAL_TEST = $(GO_TEST) --rerun-fails=1 --rerun-fails-max-failures=4
 REAL_FLAGS = -count=1 -p 1 -timeout 30m -exec '$(SUDO)'
-KERNEL := ^plumbline/(datapath|doctor|lab/(generator|meter))(/|$$)
-NAMESPACE := ^plumbline/(cmd|gnb|lab|nfapi/conformance|p4/port|probe|upf)(/|$$)
-BOOT := ^plumbline/kernels$$
+MODULE := github.com/plumbline-upf/plumbline
+KERNEL := ^$(MODULE)/(datapath|internal/doctor|lab/(generator|meter))(/|$$)
+NAMESPACE := ^$(MODULE)/((cmd|ran/gnb|lab|nfapi/conformance|p4/port|probe|upf/privilege)(/|$$)|upf$$)
+BOOT := ^$(MODULE)/internal/kernels$$
 packages = $$(go list ./... | grep -E '$(1)' | grep -vE '$(2)')
 
 help: ## this text
@@ -81,11 +82,11 @@ kernel: setup ## eBPF programs under BPF_PROG_RUN, and conformance of every data
 	$(REAL_TEST) --packages "$(call packages,$(KERNEL),^$$)" -- $(REAL_FLAGS)
 
 boot: setup ## programs on the kernels of Debian 12 and 13, packets on that of 12, under qemu
-	$(GO_TEST) -- -count=1 -timeout 30m ./kernels
+	$(GO_TEST) -- -count=1 -timeout 30m ./internal/kernels
 
 kernels: setup ## the whole on every kernel from 5.10 on (KERNELS=6.1,6.12-arm64: on those), and docs/kernels.md
 	@scripts/setup arm64
-	PLUMBLINE_KERNELS='$(KERNELS)' PLUMBLINE_RECORD=1 go test -count=1 -timeout 0 -v ./kernels
+	PLUMBLINE_KERNELS='$(KERNELS)' PLUMBLINE_RECORD=1 go test -count=1 -timeout 0 -v ./internal/kernels
 
 arm64: setup ## tests of `make unit` built for arm64, under qemu: emulated, so it takes long
 	@scripts/setup arm64

@@ -1,4 +1,4 @@
-module plumbline
+module github.com/plumbline-upf/plumbline
 
 go 1.26.0
 

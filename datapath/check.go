@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // Check reports what in c no datapath can do, what a datapath of capabilities

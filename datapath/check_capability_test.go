@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 func ptr(n uint32) *uint32 { return &n }

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"plumbline/api"
-	"plumbline/endpoint"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/internal/endpoint"
 )
 
 // checkDetect looks at the PDI of r.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // checkForward looks at the FAR of r.

@@ -3,7 +3,7 @@ package datapath
 import (
 	"fmt"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // maxRateTime is the longest time of a Packet Rate in ms: a week.

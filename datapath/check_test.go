@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // bare is a datapath that can do little beyond the common session.

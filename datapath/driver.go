@@ -12,7 +12,7 @@ import (
 	"errors"
 	"fmt"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // Driver is one running datapath. All methods may be called from several

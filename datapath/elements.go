@@ -1,6 +1,6 @@
 package datapath
 
-import "plumbline/api"
+import "github.com/plumbline-upf/plumbline/datapath/api"
 
 // Way says where a datapath does something.
 type Way string

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/api"
-	"plumbline/endpoint"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/internal/endpoint"
 )
 
 // Endpoint is a place where a datapath terminates GTP-U: N3, N9, S1-U, S5/S8-U.

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 func TestLocal(t *testing.T) {

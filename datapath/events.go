@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // Events is a queue from a datapath to whoever asks with Next. It holds an

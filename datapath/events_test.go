@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // TestEventsOnce: what is posted again before it is taken comes once, in the

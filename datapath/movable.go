@@ -1,6 +1,6 @@
 package datapath
 
-import "plumbline/api"
+import "github.com/plumbline-upf/plumbline/datapath/api"
 
 // Movable is what a datapath does besides [Driver], so that its sessions can go
 // from one datapath to another while the control plane goes on:

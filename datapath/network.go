@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/api"
-	"plumbline/endpoint"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/internal/endpoint"
 )
 
 // DataNetwork is what lies behind N6, SGi or an N6-LAN: where user packets come

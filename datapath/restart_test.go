@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // TestRestart: nothing is answered before Settle, and no Error Indication is sent while

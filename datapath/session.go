@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/api"
-	"plumbline/endpoint"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/internal/endpoint"
 )
 
 // MinMBR and MaxMBR are the lowest and the highest rate in bit/s that a meter has

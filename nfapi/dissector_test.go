@@ -10,7 +10,7 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
-	"plumbline/pcapng/tshark"
+	"github.com/plumbline-upf/plumbline/internal/pcapng/tshark"
 )
 
 const dissector = "../deploy/wireshark/nfapi.lua"

@@ -24,14 +24,14 @@ type vector struct {
 	octets     []byte
 }
 
-// vectors reads testdata/nfapi. Its README says where they are from.
+// vectors reads nfapi/testdata/oai. Its README says where they are from.
 func vectors(t testing.TB) []vector {
 	t.Helper()
 	var all []vector
 	for file, profile := range map[string]Profile{
 		"oai-2025-09_p5.json": OAI2025, "oai-2025-09_p7.json": OAI2025, "oai-2024-05-seed_p7.json": OAI2024, "oai-2025-09_p7_aerial-fapi.json": Aerial,
 	} {
-		text, err := os.ReadFile(filepath.Join("../testdata/nfapi", file))
+		text, err := os.ReadFile(filepath.Join("testdata/oai", file))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"plumbline/pfcp/pfcptest"
+	"github.com/plumbline-upf/plumbline/pfcp/pfcptest"
 )
 
 // verdict is what becomes of a datagram: the first error in it.

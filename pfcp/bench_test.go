@@ -5,7 +5,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/message"
 
-	"plumbline/pfcp/pfcptest"
+	"github.com/plumbline-upf/plumbline/pfcp/pfcptest"
 )
 
 // hot are the messages of the hot path, by the names of their vectors.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/pfcp/pfcptest"
+	"github.com/plumbline-upf/plumbline/pfcp/pfcptest"
 )
 
 // TestSimpleClient reads what the simple PFCP client sends, to the last field:

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/pfcp/pfcptest"
+	"github.com/plumbline-upf/plumbline/pfcp/pfcptest"
 )
 
 // tlv returns one IE.

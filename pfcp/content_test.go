@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"plumbline/pfcp/pfcptest"
+	"github.com/plumbline-upf/plumbline/pfcp/pfcptest"
 )
 
 // TestContent takes each golden message apart, IE by IE, and puts it together

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"plumbline/pfcp/pfcptest"
+	"github.com/plumbline-upf/plumbline/pfcp/pfcptest"
 )
 
 //go:generate go test . -run TestDocumentation -update

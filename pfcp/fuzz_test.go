@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"plumbline/pfcp/pfcptest"
+	"github.com/plumbline-upf/plumbline/pfcp/pfcptest"
 )
 
 // vectors returns all golden datagrams, good and bad.

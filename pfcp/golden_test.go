@@ -15,14 +15,14 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 
-	"plumbline/pfcp/pfcptest"
+	"github.com/plumbline-upf/plumbline/pfcp/pfcptest"
 )
 
 // golden compares b with the vector of that name, or writes it with -update.
 func golden(t *testing.T, name, source string, b []byte) {
 	t.Helper()
 	if *update {
-		file := filepath.Join(pfcptest.Root(t), "testdata/pfcp", name+".hex")
+		file := filepath.Join(pfcptest.Root(t), "pfcp/testdata/golden", name+".hex")
 		if err := os.WriteFile(file, []byte(vectorText(source, b)), 0o644); err != nil {
 			t.Fatal(err)
 		}

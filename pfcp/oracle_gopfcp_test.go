@@ -12,7 +12,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 
-	"plumbline/pfcp/pfcptest"
+	"github.com/plumbline-upf/plumbline/pfcp/pfcptest"
 )
 
 // goPFCPFacts states what go-pfcp reads in b.

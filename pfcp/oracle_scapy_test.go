@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"plumbline/pfcp/pfcptest"
+	"github.com/plumbline-upf/plumbline/pfcp/pfcptest"
 )
 
 // update writes what the oracles and the tables say to the files that the

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"plumbline/pcapng/tshark"
+	"github.com/plumbline-upf/plumbline/internal/pcapng/tshark"
 )
 
 // TestTshark: Wireshark's dissector finds every message that is sent here whole: as

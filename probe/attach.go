@@ -10,10 +10,10 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/probe/hook"
+	"github.com/plumbline-upf/plumbline/probe/hook"
 )
 
-// maxAddresses of a UPF at N3: bpf/probe.h, POINT_ADDRESSES.
+// maxAddresses of a UPF at N3: bpf/probe/probe.h, POINT_ADDRESSES.
 const maxAddresses = len(probePoint{}.Ip4)
 
 // pointState is a point at which the probe is, or was: counts go on when it comes back.

@@ -12,13 +12,13 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 
-	"plumbline/probe/hook"
+	"github.com/plumbline-upf/plumbline/probe/hook"
 )
 
-//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package probe -no-global-types -type device_key wide ../bpf/probe_host.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../bpf -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package probe -no-global-types -type device_key wide ../bpf/probe/probe_host.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../bpf/include -I/usr/include/x86_64-linux-gnu
 
 // host is the probe at tracepoints, which see the packets of all namespaces
-// (bpf/probe_host.bpf.c). A program is there as long as it has points.
+// (bpf/probe/probe_host.bpf.c). A program is there as long as it has points.
 type host struct {
 	mu   sync.Mutex
 	coll *ebpf.Collection // nil: not loaded yet

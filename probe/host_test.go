@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // wire sends frames through a device.

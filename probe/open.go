@@ -10,10 +10,10 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/verifier"
+	"github.com/plumbline-upf/plumbline/internal/verifier"
 )
 
-//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package probe -no-global-types -type point -type count -type account -type latency -type matched -type reader -type parts -type prefix_key -type kind -type side -type way probe ../bpf/probe.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../bpf -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package probe -no-global-types -type point -type count -type account -type latency -type matched -type reader -type parts -type prefix_key -type kind -type side -type way probe ../bpf/probe/probe.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../bpf/include -I/usr/include/x86_64-linux-gnu
 
 // MaxUPFs is how many one Probe can measure.
 const MaxUPFs = 64
@@ -21,11 +21,11 @@ const MaxUPFs = 64
 // Bounds.
 const (
 	fewUPFs    = 16      // for which there is room, however few are expected
-	maxPoints  = 1024    // bpf/probe_maps.h, count_by_point
+	maxPoints  = 1024    // bpf/probe/maps.h, count_by_point
 	morePairs  = 48      // of a UPF and a slice: room for those learnt later
-	maxPairs   = 1 << 13 // bpf/probe_slice.h
+	maxPairs   = 1 << 13 // bpf/probe/slice.h
 	qfis       = 64
-	ways       = 4       // of a set, bpf/probe_maps.h
+	ways       = 4       // of a set, bpf/probe/maps.h
 	maxFlights = 1 << 24 // 256 Mbyte
 	ringOctets = 8 << 20 // of samples: some 200,000
 )
@@ -140,7 +140,7 @@ func (c *Config) sets() uint32 {
 	return 1 << bits.Len32(uint32((c.InFlight+ways-1)/ways-1))
 }
 
-// timedBelow is the constant of bpf/probe_maps.h: what the upper half of a fingerprint is
+// timedBelow is the constant of bpf/probe/maps.h: what the upper half of a fingerprint is
 // below if its packet is timed; 0: any.
 func (c *Config) timedBelow() uint32 {
 	if c.Timed <= 1 {

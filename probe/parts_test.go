@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/probe/hook"
+	"github.com/plumbline-upf/plumbline/probe/hook"
 )
 
 // reading is a thread that reads as a UPF does: this test's, which also runs the

@@ -1,6 +1,6 @@
 package probe
 
-// Masks of the fingerprint (bpf/probe_print.h): what a UPF or a device may rightly
+// Masks of the fingerprint (bpf/probe/print.h): what a UPF or a device may rightly
 // change of the first 64 octets is left out.
 //
 //   - IPv4: TOS, TTL, header checksum; IPv6: Traffic Class, Hop Limit.
@@ -10,7 +10,7 @@ package probe
 //     they are anybody's.
 //   - TCP with SYN: the first option, which is the maximum segment size.
 //   - UDP with DF: an identification where there was 0, which a datagram gets that was put
-//     together with others and cut again. This is no mask: bpf/probe_print.h,
+//     together with others and cut again. This is no mask: bpf/probe/print.h,
 //     print_unnumbered().
 //   - NAT: addresses, ports, identifiers and checksums of ICMP.
 

@@ -13,7 +13,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"plumbline/probe/hook"
+	"github.com/plumbline-upf/plumbline/probe/hook"
 )
 
 // stream is packets that pass a program one after the other.

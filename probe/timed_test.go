@@ -5,7 +5,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/probe/hook"
+	"github.com/plumbline-upf/plumbline/probe/hook"
 )
 
 // TestTimedShare passes packets that differ in a number alone, which counts up: the part that

@@ -13,8 +13,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
-	"plumbline/gtpu"
-	"plumbline/probe/hook"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/probe/hook"
 )
 
 // Programs measured alone, with tables of their own: packets that differ in a number

@@ -9,7 +9,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"plumbline/probe/hook"
+	"github.com/plumbline-upf/plumbline/probe/hook"
 )
 
 // AddUPF adds a UPF and returns its index. There is room for as many as are expected

@@ -5,7 +5,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/verifier"
+	"github.com/plumbline-upf/plumbline/internal/verifier"
 )
 
 // Objects are what the probe loads: as by default, with all that can be asked for, and for

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/bus/upper"
-	"plumbline/datapath"
-	"plumbline/session"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/upf/bus/controlplane"
+	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // handlersOfAgents is how many requests wait for agents at once: an answer takes
@@ -22,7 +22,7 @@ func (s *Service) openAgents(ctx context.Context) (datapath.Driver, error) {
 	for i := range c.Bus.Agents {
 		agents[uint8(c.Bus.Agents[i].Number)] = c.Bus.Agents[i].Name
 	}
-	u, err := upper.Open(ctx, upper.Config{
+	u, err := controlplane.Open(ctx, controlplane.Config{
 		Server: c.Bus.Redis.server(), Prefix: c.Bus.Redis.Prefix, Agents: agents,
 		Timeout: time.Duration(c.Bus.Timeout), Changed: s.agentsChanged, Log: s.log,
 	})
@@ -46,7 +46,7 @@ func (s *Service) agentsChanged() {
 // withAgents completes what the session manager has to know: where sessions can
 // be placed. A session that its agent cannot do is refused by the agent.
 func (s *Service) withAgents(c *session.Config) {
-	u, ok := s.driver.(*upper.Upper)
+	u, ok := s.driver.(*controlplane.Upper)
 	if !ok {
 		return
 	}

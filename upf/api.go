@@ -9,9 +9,9 @@ import (
 	"net/url"
 	"strconv"
 
-	"plumbline/datapath"
-	"plumbline/plainjson"
-	"plumbline/session"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // localAPI answers the requests to the local API. All but one only read: what they

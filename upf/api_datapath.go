@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/bus/upper"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/upf/bus/controlplane"
 )
 
 // associations lists the associations, the oldest first.
@@ -49,7 +49,7 @@ func (a *localAPI) describe(*http.Request) (any, error) {
 	if d, ok := a.forwarder().(datapath.TargetReporter); ok {
 		about.Target = viewTarget(d.Target())
 	}
-	if u, ok := a.driver.(*upper.Upper); ok {
+	if u, ok := a.driver.(*controlplane.Upper); ok {
 		for _, x := range u.Agents() {
 			about.Agents = append(about.Agents, viewAgent(&x))
 		}
@@ -81,7 +81,7 @@ func viewTables(list []datapath.TableUse) []TableUse {
 	return all
 }
 
-func viewAgent(x *upper.AgentStatus) AgentState {
+func viewAgent(x *controlplane.AgentStatus) AgentState {
 	v := AgentState{
 		Name: x.Name, Number: int(x.Number), Up: x.Up, Datapath: x.Datapath, Desired: x.Desired, Sessions: x.Sessions,
 		Refused: x.Refused, Tables: viewTables(x.Tables),

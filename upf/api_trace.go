@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/datapath"
-	"plumbline/plainjson"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 
-	"plumbline/gnb"
+	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
 // TestApplication: a UE's requests to one host of a server are dropped by a PDR of

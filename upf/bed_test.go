@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/topology"
-	"plumbline/upf/privilege"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/upf/privilege"
 )
 
 // childEnv makes the test binary a UPF, with the configuration file that it

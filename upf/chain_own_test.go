@@ -9,7 +9,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 
-	"plumbline/gnb"
+	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
 // TestChainOfOne is TestChain with one process that is both UPFs:

@@ -16,7 +16,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 
-	"plumbline/gnb"
+	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
 // Addresses of the link between the two UPFs, in octets for go-pfcp's strings.

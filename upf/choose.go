@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"plumbline/datapath"
-	"plumbline/doctor"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/doctor"
 )
 
 // Devices returns the names of the network devices of the UPF, each once.

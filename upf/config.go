@@ -7,9 +7,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"plumbline/datapath/model"
-	"plumbline/datapath/tun"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/datapath/tun"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
 )
 
 // Config is everything that an operator can set of a UPF. [Load] and [Parse]
@@ -281,7 +281,7 @@ const (
 func Default() *Config {
 	return &Config{
 		Datapath:   DatapathXDP,
-		MeterBurst: Duration(model.DefaultBurst), RestorationPeriod: Duration(30 * time.Second),
+		MeterBurst: Duration(stages.DefaultBurst), RestorationPeriod: Duration(30 * time.Second),
 		N4: N4{
 			HeartbeatInterval: Duration(30 * time.Second), T1: Duration(3 * time.Second), N1: 3,
 			Limits: N4Limits{Associations: 1024, AssociationsPerAddress: 16},

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // Buffer limits what is kept of packets to UEs that are idle. What is beyond a
@@ -30,7 +30,7 @@ const (
 )
 
 func defaultBuffer() Buffer {
-	l := model.DefaultBufferLimits
+	l := stages.DefaultBufferLimits
 	return Buffer{
 		Packets: l.Packets, Octets: l.Octets, TotalPackets: l.TotalPackets, TotalOctets: l.TotalOctets,
 		Duration: Duration(l.Age), MaxDuration: Duration(l.MaxAge),
@@ -52,10 +52,10 @@ func (c *Config) checkBuffer(m *checks) {
 }
 
 // limits is b as a datapath has it.
-func (b *Buffer) limits() model.BufferLimits {
-	return model.BufferLimits{
+func (b *Buffer) limits() stages.BufferLimits {
+	return stages.BufferLimits{
 		Packets: b.Packets, Octets: b.Octets, TotalPackets: b.TotalPackets, TotalOctets: b.TotalOctets,
 		Age: time.Duration(b.Duration), MaxAge: time.Duration(b.MaxDuration),
-		NoticesPerSecond: model.DefaultBufferLimits.NoticesPerSecond,
+		NoticesPerSecond: stages.DefaultBufferLimits.NoticesPerSecond,
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/bus/wire"
-	"plumbline/redisconn"
+	"github.com/plumbline-upf/plumbline/internal/redisconn"
+	"github.com/plumbline-upf/plumbline/upf/bus/wire"
 )
 
 // Bus joins control plane and datapaths that are processes of their own, through

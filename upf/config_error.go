@@ -1,6 +1,6 @@
 package upf
 
-import "plumbline/yamltext"
+import "github.com/plumbline-upf/plumbline/internal/yamltext"
 
 // ConfigError is all that is wrong with a configuration, one line per mistake.
 type ConfigError = yamltext.ConfigError

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // InterfaceType is a 3GPP reference point by its name in a configuration, such as

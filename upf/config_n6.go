@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"plumbline/datapath"
-	"plumbline/netdev"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/netdev"
 )
 
 // maxGateways is how many next hops flows are spread over.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // MSS is a TCP Maximum Segment Size in octets; as text a number, "true" for

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"plumbline/netdev"
+	"github.com/plumbline-upf/plumbline/internal/netdev"
 )
 
 // P4 is how the datapath on a P4 target works.

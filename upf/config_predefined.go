@@ -3,7 +3,7 @@ package upf
 import (
 	"fmt"
 
-	"plumbline/session"
+	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // PredefinedRule is a rule that CP functions activate by its name: packets that

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // RouterAdvertisement is what the UPF itself answers to UEs that solicit a
@@ -36,9 +36,9 @@ func (c *Config) checkRouter(m *checks) {
 }
 
 // advertise returns what the datapath answers; nil: nothing.
-func (a *RouterAdvertisement) advertise() *model.RouterAdvertisement {
+func (a *RouterAdvertisement) advertise() *stages.RouterAdvertisement {
 	if !a.Enabled {
 		return nil
 	}
-	return &model.RouterAdvertisement{Lifetime: time.Duration(a.Lifetime), MTU: a.MTU, DNS: a.DNS, Other: a.Other}
+	return &stages.RouterAdvertisement{Lifetime: time.Duration(a.Lifetime), MTU: a.MTU, DNS: a.DNS, Other: a.Other}
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"plumbline/netdev"
+	"github.com/plumbline-upf/plumbline/internal/netdev"
 )
 
 // Lengths that the kernel and PFCP set, in octets.

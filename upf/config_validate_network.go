@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/endpoint"
-	"plumbline/n4"
-	"plumbline/netdev"
+	"github.com/plumbline-upf/plumbline/internal/endpoint"
+	"github.com/plumbline-upf/plumbline/internal/netdev"
+	"github.com/plumbline-upf/plumbline/upf/n4"
 )
 
 // Limits of what a configuration may have.

@@ -15,7 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/scratch/bpffs"
+	"github.com/plumbline-upf/plumbline/lab/scratch/bpffs"
 )
 
 // TestConflicts: what a UPF says when somebody else has what it needs, and that

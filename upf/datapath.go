@@ -11,9 +11,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/move"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/move"
 )
 
 // prepare has the datapath do what it has put off at its start.

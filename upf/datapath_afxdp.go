@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath"
-	"plumbline/datapath/afxdp"
-	"plumbline/gtpu"
-	"plumbline/upf/privilege"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/afxdp"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/upf/privilege"
 )
 
 // openAFXDP opens the datapath on AF_XDP sockets, after it has seen that this process

@@ -3,15 +3,15 @@ package upf
 import (
 	"time"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // openModel opens the model, which has no devices.
 func openModel(o opening) (datapath.Driver, error) {
 	o.log.Warn("datapath model carries no packets: it opens no device")
 	start := time.Now()
-	return model.New(model.Config{
+	return stages.New(stages.Config{
 		Endpoints:   endpoints(o.Config),
 		N6:          dataNetworks(o.Config),
 		MaxSessions: uint64(o.Sessions.Max),

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net"
 
-	"plumbline/datapath"
-	"plumbline/datapath/p4"
-	"plumbline/p4/p4rt"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/p4"
+	"github.com/plumbline-upf/plumbline/p4/p4rt"
 )
 
 // openP4 opens the datapath on a P4 target, whose ports are AF_XDP sockets, or somewhere else.

@@ -1,8 +1,8 @@
 package upf
 
 import (
-	"plumbline/datapath"
-	"plumbline/datapath/tc"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/tc"
 )
 
 // openTC attaches the datapath on socket buffers. What it shares with XDP it has from

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 )
 
 // errNotAgain: the sessions are another process's.

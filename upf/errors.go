@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/upf/privilege"
+	"github.com/plumbline-upf/plumbline/upf/privilege"
 )
 
 // Errors with which a UPF does not start. Each is wrapped in one line that

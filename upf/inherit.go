@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/move"
-	"plumbline/datapath/xdp"
-	"plumbline/gtpu"
-	"plumbline/store"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/move"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/upf/store"
 )
 
 // adopts says which datapaths take over the tables that a process has left pinned:

@@ -9,8 +9,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/datapath/afxdp"
-	"plumbline/netdev"
+	"github.com/plumbline-upf/plumbline/datapath/afxdp"
+	"github.com/plumbline-upf/plumbline/internal/netdev"
 )
 
 // CheckLive checks c against the machine and network namespace it runs in:

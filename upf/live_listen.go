@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"plumbline/gtpu"
-	"plumbline/n4"
-	"plumbline/pfcp"
-	"plumbline/store"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/upf/n4"
+	"github.com/plumbline-upf/plumbline/upf/store"
 )
 
 // place is something of the machine that one process has at a time.

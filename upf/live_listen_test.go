@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/store"
+	"github.com/plumbline-upf/plumbline/upf/store"
 )
 
 // TestCheckListen: what another process has is no place for a start, and nothing is left

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/datapath/xdp"
-	"plumbline/redisconn"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/internal/redisconn"
 )
 
 // redisPatience is how long [Config.CheckKept] waits for a server.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"plumbline/redisconn/redistest"
+	"github.com/plumbline-upf/plumbline/internal/redisconn/redistest"
 )
 
 // TestCheckKept: what cannot be kept is reported, and nothing is left behind.

@@ -3,7 +3,7 @@ package upf
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"plumbline/bus/upper"
+	"github.com/plumbline-upf/plumbline/upf/bus/controlplane"
 )
 
 var (
@@ -17,7 +17,7 @@ var (
 
 // collectAgents says how the datapaths are that are other processes.
 func (c *collector) collectAgents(ch chan<- prometheus.Metric) {
-	u, ok := c.driver.(*upper.Upper)
+	u, ok := c.driver.(*controlplane.Upper)
 	if !ok {
 		return
 	}

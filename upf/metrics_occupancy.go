@@ -3,7 +3,7 @@ package upf
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 var (

@@ -3,7 +3,7 @@ package upf
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"plumbline/store"
+	"github.com/plumbline-upf/plumbline/upf/store"
 )
 
 var (

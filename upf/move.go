@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"time"
 
-	"plumbline/bus"
-	"plumbline/datapath"
-	"plumbline/datapath/move"
-	"plumbline/rules"
-	"plumbline/upf/privilege"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/move"
+	"github.com/plumbline-upf/plumbline/upf/bus"
+	"github.com/plumbline-upf/plumbline/upf/privilege"
+	"github.com/plumbline-upf/plumbline/upf/rules"
 )
 
 // Moved is what a move to another datapath has done.

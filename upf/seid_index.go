@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/session"
+	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // indexAge is how long a list of SEIDs serves the pages after the first.

@@ -11,13 +11,13 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"plumbline/bus"
-	"plumbline/datapath"
-	"plumbline/datapath/move"
-	"plumbline/n4"
-	"plumbline/rules"
-	"plumbline/session"
-	"plumbline/store"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/move"
+	"github.com/plumbline-upf/plumbline/upf/bus"
+	"github.com/plumbline-upf/plumbline/upf/n4"
+	"github.com/plumbline-upf/plumbline/upf/rules"
+	"github.com/plumbline-upf/plumbline/upf/session"
+	"github.com/plumbline-upf/plumbline/upf/store"
 )
 
 // Options are what a UPF is given besides its configuration.

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"testing"
 
-	"plumbline/n4"
-	"plumbline/session"
+	"github.com/plumbline-upf/plumbline/upf/n4"
+	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // loopbackConfig is a UPF that needs neither devices nor root. Each test has an

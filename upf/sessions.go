@@ -4,12 +4,12 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/n4"
-	"plumbline/pfcp"
-	"plumbline/rules"
-	"plumbline/session"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/upf/n4"
+	"github.com/plumbline-upf/plumbline/upf/rules"
+	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // sessionConfig is what the session manager has to know of c, besides where to

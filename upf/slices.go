@@ -3,7 +3,7 @@ package upf
 import (
 	"net/http"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // Slices are the configured slices, and last what is in none of them.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
-	"plumbline/datapath/model"
-	"plumbline/lab/generator"
-	"plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/meter"
 )
 
 // TestSliceIsolation: while one slice offers far more than it may have, it gets
@@ -91,7 +91,7 @@ func TestSliceIsolation(t *testing.T) {
 // machine that keeps the generator waiting it may be less, but never more.
 func checkRate(t *testing.T, bits uint64, elapsed time.Duration, mbr float64) {
 	t.Helper()
-	want := mbr * (elapsed.Seconds() + model.DefaultBurst.Seconds())
+	want := mbr * (elapsed.Seconds() + stages.DefaultBurst.Seconds())
 	if got := float64(bits); got > want*1.01 || got < want*0.5 {
 		t.Errorf("slice loud: %.0f bit passed in %v, want %.0f", got, elapsed, want)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/internal/unixsocket"
+	"github.com/plumbline-upf/plumbline/internal/unixsocket"
 )
 
 const socketMode = 0o660

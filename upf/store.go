@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/n4"
-	"plumbline/store"
+	"github.com/plumbline-upf/plumbline/upf/n4"
+	"github.com/plumbline-upf/plumbline/upf/store"
 )
 
 // metaBoot is the number of the record that holds the machine's boot id. That

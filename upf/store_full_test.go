@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/pfcp"
-	"plumbline/redisconn/redistest"
+	"github.com/plumbline-upf/plumbline/internal/redisconn/redistest"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // storeClient is a CP function that is associated.

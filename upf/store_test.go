@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // heartbeat is the Recovery Time Stamp that the UPF answers with.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // TraceQuery says which packets a trace shows: those of any of UE, TEID and SEID,

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/datapath"
-	"plumbline/session"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // Stages, in the order in which a packet goes through them.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // dissected is what can be seen in the first octets of a frame.

@@ -18,7 +18,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 
-	"plumbline/gnb"
+	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
 // traced collects what a trace shows.

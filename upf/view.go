@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"plumbline/api"
-	"plumbline/session"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // What the local API answers, and [Client] returns. 64-bit identifiers are

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"plumbline/session"
+	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // FAR is a Forwarding Action Rule.

@@ -3,7 +3,7 @@ package upf
 import (
 	"net/netip"
 
-	"plumbline/session"
+	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // PDR is a Packet Detection Rule and what it counted. Lists of octets are of 16

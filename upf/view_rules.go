@@ -1,7 +1,7 @@
 package upf
 
 import (
-	"plumbline/session"
+	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // QER is a QoS Enforcement Rule. Rates are bit/s; absent: not limited.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/api"
-	"plumbline/session"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // TestViewSession: the JSON of a session that has one of each of the rarer parts.

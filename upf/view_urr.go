@@ -3,8 +3,8 @@ package upf
 import (
 	"time"
 
-	"plumbline/api"
-	"plumbline/session"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // URR is a Usage Reporting Rule, what was counted for it since it was created,

@@ -15,13 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/meter"
-	"plumbline/lab/n4load"
-	"plumbline/lab/scratch/bpffs"
-	"plumbline/lab/topology"
-	"plumbline/pfcp"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/scratch/bpffs"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // patience is how long a test waits for what must come.

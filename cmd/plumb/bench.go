@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/bench"
-	"plumbline/lab/generator"
-	"plumbline/lab/method"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/bench"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/method"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 type benchCommand struct {

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/bench"
-	"plumbline/lab/report"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/bench"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // datapaths are those that carry packets, in the order in which they are compared.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // Flags of plumb bench that would change nothing in what is to be measured are refused,

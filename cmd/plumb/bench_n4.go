@@ -6,8 +6,8 @@ import (
 	"os"
 	"slices"
 
-	"plumbline/lab/bench"
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/bench"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // n4OpenRate is requests per second of the open loops.

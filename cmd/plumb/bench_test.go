@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 func TestFrameRate(t *testing.T) {

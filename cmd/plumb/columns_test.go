@@ -16,12 +16,12 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"plumbline/datapath"
-	"plumbline/gnb"
-	"plumbline/p4/p4rt"
-	"plumbline/p4/port"
-	"plumbline/p4/target"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/p4/p4rt"
+	"github.com/plumbline-upf/plumbline/p4/port"
+	"github.com/plumbline-upf/plumbline/p4/target"
+	"github.com/plumbline-upf/plumbline/ran/gnb"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // fitsColumns says which lines are wider than 80 columns.

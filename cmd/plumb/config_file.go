@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
 )
 
 // checkFile is what a command has that checks a configuration file by itself: nothing of

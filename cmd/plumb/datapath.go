@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 type datapathCommand struct {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // TestDeviceReplaced: the device of N6 or N3 is removed under traffic, and another one has

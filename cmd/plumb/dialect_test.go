@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/pfcp"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // TestDialect: plumb gnb --n4 and the VNF of nFAPI, which is such a gNB, tell a UPF what it

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/doctor"
-	"plumbline/plainjson"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/internal/doctor"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 type doctorCommand struct {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"plumbline/doctor"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/internal/doctor"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestDoctorBesideUPF: where the UPF of a configuration runs it can run. Where another one

@@ -9,7 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/cilium/ebpf"
 
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // Exit codes, the same for every command.

@@ -9,9 +9,9 @@ import (
 	"os"
 	"time"
 
-	"plumbline/gnb"
-	"plumbline/lab/n4load"
-	"plumbline/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
 type gnbCommand struct {

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"plumbline/gnb"
-	"plumbline/lab/n4load"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
 // forgetful is a UPF that may lose an association or sessions.

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"plumbline/gnb"
-	"plumbline/lab/n4load"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
 // releaseTime is how long the UPF may take to delete the sessions at the end.

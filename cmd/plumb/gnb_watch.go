@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/gnb"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
 // heartbeatEvery is how often the SMF of plumb gnb --n4 asks whether the UPF is there: UEs

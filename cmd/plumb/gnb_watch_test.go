@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/topology"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // gnbBed is `plumb upf` and `plumb gnb --n4` with UEs, whose packets a data network sends back.

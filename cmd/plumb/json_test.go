@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"plumbline/plainjson"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestMovedJSON: durations are numbers whose unit is in the name.

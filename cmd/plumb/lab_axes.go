@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/method"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/method"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // labRules are rules of sessions, as flags say them.

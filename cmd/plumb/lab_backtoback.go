@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/method"
+	"github.com/plumbline-upf/plumbline/lab/method"
 )
 
 type labBackToBackCommand struct {

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"plumbline/lab/method"
+	"github.com/plumbline-upf/plumbline/lab/method"
 )
 
 type labCampaignCommand struct {

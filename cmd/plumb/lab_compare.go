@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 type labCompareCommand struct {

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/correctness"
-	"plumbline/lab/host"
-	"plumbline/lab/report"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/correctness"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 type labCorrectnessCommand struct {

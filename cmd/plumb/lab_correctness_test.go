@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/host"
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // TestCorrectnessFailure: what a run measured before it failed is shown and written, as that

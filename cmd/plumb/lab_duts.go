@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io"
 
-	"plumbline/lab/dut"
-	"plumbline/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/lab/dut"
 )
 
 type labDUTsCommand struct {

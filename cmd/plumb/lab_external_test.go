@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/report"
-	"plumbline/lab/topology"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestLabExternal has the command measure a UPF that it did not start, over two devices

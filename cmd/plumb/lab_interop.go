@@ -14,10 +14,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/host"
-	"plumbline/lab/interop"
-	"plumbline/lab/report"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/interop"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 type labInteropCommand struct {

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"time"
 
-	"plumbline/lab/method"
-	"plumbline/lab/system"
-	"plumbline/lab/traffic"
+	"github.com/plumbline-upf/plumbline/lab/method"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
 )
 
 type labIsolationCommand struct {

@@ -7,10 +7,10 @@ import (
 	"io"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/method"
-	"plumbline/lab/search"
-	"plumbline/lab/timestamp"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/method"
+	"github.com/plumbline-upf/plumbline/lab/search"
+	"github.com/plumbline-upf/plumbline/lab/timestamp"
 )
 
 type labLatencyCommand struct {

@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"plumbline/lab/method"
+	"github.com/plumbline-upf/plumbline/lab/method"
 )
 
 type labLossCommand struct {

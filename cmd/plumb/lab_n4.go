@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/host"
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 type labN4Command struct {

@@ -10,12 +10,12 @@ import (
 	"slices"
 	"strings"
 
-	"plumbline/lab/host"
-	"plumbline/lab/method"
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/method"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // labN4DUT is the flags of plumb lab n4 for UP functions that it starts, or knows by name.

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"plumbline/lab/method"
-	"plumbline/lab/n4load"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/lab/method"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // labN4Shape is the flags that say what a session looks like.

@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // labOutputs is the flags that say in which forms a result of the laboratory is wanted

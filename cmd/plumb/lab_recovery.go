@@ -7,8 +7,8 @@ import (
 	"io"
 	"time"
 
-	"plumbline/lab/method"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/method"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 type labRecoveryCommand struct {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 type labReportCommand struct {

@@ -11,14 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/generator"
-	"plumbline/lab/host"
-	"plumbline/lab/method"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
-	"plumbline/lab/timestamp"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/method"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/timestamp"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // labRun is what the commands of the laboratory have in common in which systems take

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // TestLabFinish wants what was measured to be shown after an error too, and no files of

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/system"
-	"plumbline/printable"
+	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // liveScreen is what is known of a run while it goes on, and how that looks.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"plumbline/lab/method"
+	"github.com/plumbline-upf/plumbline/lab/method"
 )
 
 type labSoakCommand struct {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/method"
-	"plumbline/lab/search"
+	"github.com/plumbline-upf/plumbline/lab/method"
+	"github.com/plumbline-upf/plumbline/lab/search"
 )
 
 type labThroughputCommand struct {

@@ -24,7 +24,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"plumbline/printable"
+	"github.com/plumbline-upf/plumbline/internal/printable"
 )
 
 // commands has one field per command, in the order of --help.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // moveBed is `plumb upf`, and sessions in it that go from datapath to datapath.

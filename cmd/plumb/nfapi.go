@@ -11,7 +11,7 @@ import (
 	"os"
 	"strings"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 type nfapiCommand struct {

@@ -6,9 +6,9 @@ import (
 	"io"
 	"os"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/analyze"
-	"plumbline/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/analyze"
 )
 
 type nfapiAnalyzeCommand struct {

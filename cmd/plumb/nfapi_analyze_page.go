@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/nfapi"
-	"plumbline/nfapi/analyze"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/analyze"
 )
 
 // writeAnalysisPage writes the page of an analysis.

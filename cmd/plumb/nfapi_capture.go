@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/nfapi"
-	nfapicapture "plumbline/nfapi/capture"
-	"plumbline/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	nfapicapture "github.com/plumbline-upf/plumbline/nfapi/capture"
 )
 
 // nfapiEvent is a message of a capture as JSON.

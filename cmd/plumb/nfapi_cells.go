@@ -6,9 +6,9 @@ import (
 	"reflect"
 	"slices"
 
-	"plumbline/radio"
-	"plumbline/radio/phy"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/ran/radio"
+	"github.com/plumbline-upf/plumbline/ran/radio/phy"
 )
 
 // Each PHY of a VNF or PNF is a cell of its own. A file with one PHY has its cell at the

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
 )
 
 // TestNFAPICells: each PHY has a cell, with the keys of its entry and defaults for what

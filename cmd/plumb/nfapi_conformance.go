@@ -9,12 +9,12 @@ import (
 	"os"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/nfapi"
-	"plumbline/nfapi/conformance"
-	"plumbline/plainjson"
-	"plumbline/radio"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/conformance"
+	"github.com/plumbline-upf/plumbline/ran/radio"
 )
 
 type nfapiConformanceCommand struct {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/host"
-	"plumbline/lab/split"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/split"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 type nfapiDemoCommand struct {

@@ -9,9 +9,9 @@ import (
 	"os"
 	"time"
 
-	"plumbline/nfapi/impair"
-	"plumbline/plainjson"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/nfapi/impair"
 )
 
 type nfapiImpairCommand struct {

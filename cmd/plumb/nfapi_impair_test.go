@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi/impair"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/nfapi/impair"
 )
 
 // TestNFAPIImpairFile: the example is a configuration, and flags come before it.

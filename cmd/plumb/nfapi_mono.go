@@ -7,10 +7,10 @@ import (
 	"os"
 	"time"
 
-	"plumbline/nfapi/clock"
-	"plumbline/radio/mono"
-	"plumbline/radio/phy"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
+	"github.com/plumbline-upf/plumbline/ran/radio/mono"
+	"github.com/plumbline-upf/plumbline/ran/radio/phy"
 )
 
 // nfapiMonoFile is the configuration of plumb nfapi mono.

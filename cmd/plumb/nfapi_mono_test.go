@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"plumbline/radio"
-	"plumbline/radio/phy"
+	"github.com/plumbline-upf/plumbline/ran/radio"
+	"github.com/plumbline-upf/plumbline/ran/radio/phy"
 )
 
 // TestNFAPIMonoExample: the example has the defaults, and can be used.

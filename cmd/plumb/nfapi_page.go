@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/host"
-	"plumbline/lab/report"
-	"plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
 // nfapiPage is the page of a command's stopwatches.

@@ -11,12 +11,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"plumbline/nfapi/fapi"
-	"plumbline/nfapi/pnf"
-	"plumbline/nfapi/stopwatch"
-	"plumbline/radio"
-	"plumbline/radio/phy"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
+	"github.com/plumbline-upf/plumbline/nfapi/pnf"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/ran/radio"
+	"github.com/plumbline-upf/plumbline/ran/radio/phy"
 )
 
 type nfapiPNFCommand struct {

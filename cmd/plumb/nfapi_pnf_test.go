@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/nfapi/pnf"
-	"plumbline/radio"
+	"github.com/plumbline-upf/plumbline/nfapi/pnf"
+	"github.com/plumbline-upf/plumbline/ran/radio"
 )
 
 // TestNFAPIPNFExample: the file in deploy says what the defaults are.

@@ -6,13 +6,13 @@ import (
 	"log/slog"
 	"net/netip"
 
-	"plumbline/radio"
-	"plumbline/radio/bearer"
-	"plumbline/radio/core"
-	"plumbline/radio/phy"
-	"plumbline/radio/rrc"
-	"plumbline/radio/scheduler"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/ran/radio"
+	"github.com/plumbline-upf/plumbline/ran/radio/bearer"
+	"github.com/plumbline-upf/plumbline/ran/radio/core"
+	"github.com/plumbline-upf/plumbline/ran/radio/phy"
+	"github.com/plumbline-upf/plumbline/ran/radio/rrc"
+	"github.com/plumbline-upf/plumbline/ran/radio/scheduler"
 )
 
 // nfapiGNB is what the configuration of a VNF says beside the split: the cell, and what

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
 )
 
 // TestNFAPIGNB: keys beside those of the command's own, with defaults for what is absent.

@@ -3,7 +3,7 @@ package main
 import (
 	"log/slog"
 
-	"plumbline/nfapi/clock"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
 )
 
 // nfapiThreads says how a gNB's process is scheduled. Threads that keep slots and those

@@ -6,8 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"plumbline/nfapi/stopwatch"
-	"plumbline/printable"
+	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
 // nfapiScreen is what is shown of stopwatches while they run, and how that looks: rates

@@ -17,8 +17,8 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
-	"plumbline/nfapi"
-	"plumbline/pcapng"
+	"github.com/plumbline-upf/plumbline/internal/pcapng"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // nfapiCapture writes a capture of one SLOT.indication and a DL_TTI.request that is

@@ -8,10 +8,10 @@ import (
 	"os"
 	"time"
 
-	"plumbline/nfapi/stopwatch"
-	"plumbline/nfapi/vnf"
-	"plumbline/radio"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/nfapi/vnf"
+	"github.com/plumbline-upf/plumbline/ran/radio"
 )
 
 type nfapiVNFCommand struct {

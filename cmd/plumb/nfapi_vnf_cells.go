@@ -10,8 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"plumbline/nfapi/fapi"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
 )
 
 // vnfCells are the MACs of a VNF's PHYs with the cores behind them.

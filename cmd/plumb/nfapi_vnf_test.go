@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/nfapi/vnf"
-	"plumbline/radio"
+	"github.com/plumbline-upf/plumbline/nfapi/vnf"
+	"github.com/plumbline-upf/plumbline/ran/radio"
 )
 
 // TestNFAPIVNFExample: the file in deploy says what the defaults are.

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
 // nfapiWatchFlags say in which forms the figures of a VNF, a PNF or both are wanted.

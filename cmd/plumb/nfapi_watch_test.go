@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
 // watched is a stopwatch of two PHYs with something of everything.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // TestOutputsThatCannotBe: a file or directory that a flag names and that cannot be made is

@@ -19,12 +19,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sys/unix"
 
-	"plumbline/internal/unixsocket"
-	"plumbline/p4/bmv2"
-	"plumbline/p4/p4rt"
-	"plumbline/p4/port"
-	"plumbline/p4/target"
-	"plumbline/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/unixsocket"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/p4rt"
+	"github.com/plumbline-upf/plumbline/p4/port"
+	"github.com/plumbline-upf/plumbline/p4/target"
 )
 
 type p4switchCommand struct {

@@ -6,9 +6,9 @@ import (
 	"io"
 	"os"
 
-	"plumbline/p4/bmv2"
-	"plumbline/p4/p4rt"
-	"plumbline/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/p4rt"
 )
 
 // pipelineReport is what a P4 program has.

@@ -17,9 +17,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"plumbline/p4/p4rt"
-	"plumbline/p4/port"
-	"plumbline/p4/target"
+	"github.com/plumbline-upf/plumbline/p4/p4rt"
+	"github.com/plumbline-upf/plumbline/p4/port"
+	"github.com/plumbline-upf/plumbline/p4/target"
 )
 
 // bridgeProgram is a P4 program, without the ends of its files' names.

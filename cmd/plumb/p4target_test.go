@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/p4/target"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/p4/target"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // p4Bed is plumb upf on a P4 target, plumb p4switch, each a process of its own, and plumb gnb --n4.

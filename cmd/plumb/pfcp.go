@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/pfcpsim"
-	"plumbline/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/lab/pfcpsim"
 )
 
 type pfcpCommand struct {

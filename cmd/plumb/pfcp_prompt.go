@@ -9,9 +9,9 @@ import (
 	"os"
 	"strings"
 
-	"plumbline/lab/pfcpsim"
-	"plumbline/plainjson"
-	"plumbline/wordwrap"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/wordwrap"
+	"github.com/plumbline-upf/plumbline/lab/pfcpsim"
 )
 
 type pfcpPromptCommand struct {

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"plumbline/printable"
+	"github.com/plumbline-upf/plumbline/internal/printable"
 )
 
 // errUnread is the end of a command whose output nobody reads any more. The exit code is

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/probe"
-	"plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/find"
 )
 
 type probeCommand struct {

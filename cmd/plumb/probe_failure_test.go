@@ -22,10 +22,10 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
-	"plumbline/gtpu"
-	"plumbline/probe"
-	"plumbline/probe/export"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // probeBed is `plumb upf` with a TUN device and a session, for probes to stand at.

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe/export"
 )
 
 // probeLive shows a probe on a terminal while it runs, with the last lines of its log

@@ -6,9 +6,9 @@ import (
 	"os"
 	"sync/atomic"
 
-	"plumbline/lab/report"
-	"plumbline/probe"
-	"plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/export"
 )
 
 // probeFiles is the flags that say in which forms a result is wanted.

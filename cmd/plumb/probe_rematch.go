@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
-	"plumbline/plainjson"
-	"plumbline/probe/rematch"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/probe/rematch"
 )
 
 type probeRematchCommand struct {

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"plumbline/probe/rematch"
+	"github.com/plumbline-upf/plumbline/probe/rematch"
 )
 
 // TestRematchOfExactPairs measures bursts through a UPF, and has the exact pairs judged as

@@ -12,13 +12,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"plumbline/lab/host"
-	"plumbline/lab/report"
-	"plumbline/probe"
-	"plumbline/probe/export"
-	"plumbline/probe/find"
-	"plumbline/probe/slicemap"
-	"plumbline/probe/watch"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/probe/slicemap"
+	"github.com/plumbline-upf/plumbline/probe/watch"
 )
 
 // Run measures until its time is up or it is stopped, and prints what came of it.

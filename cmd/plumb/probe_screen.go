@@ -8,9 +8,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"plumbline/printable"
-	"plumbline/probe"
-	"plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/export"
 )
 
 // probeScreen is what is shown of a probe while it runs, and how that looks.

@@ -9,8 +9,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 
-	"plumbline/kernels"
-	"plumbline/verifier"
+	"github.com/plumbline-upf/plumbline/internal/kernels"
+	"github.com/plumbline-upf/plumbline/internal/verifier"
 )
 
 // TestStack finds the deepest chain of calls in each program: by the frames of Linux 6.1,
@@ -36,7 +36,7 @@ func TestStack(t *testing.T) {
 }
 
 // TestForwards: of the types that an object has by name alone there may be one. clang 19
-// writes several in an order that depends on the machine (bpf/skb.h).
+// writes several in an order that depends on the machine (bpf/include/skb.h).
 func TestForwards(t *testing.T) {
 	for _, o := range objects() {
 		spec, err := o.Load()

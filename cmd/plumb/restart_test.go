@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/store"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/upf"
+	"github.com/plumbline-upf/plumbline/upf/store"
 )
 
 // restartBed is `plumb upf` with a store and pins, and sessions in it.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
-	"plumbline/upf"
-	"plumbline/upf/privilege"
+	"github.com/plumbline-upf/plumbline/upf"
+	"github.com/plumbline-upf/plumbline/upf/privilege"
 )
 
 // roleCommands is which command runs which configuration.

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/upf/privilege"
+	"github.com/plumbline-upf/plumbline/upf/privilege"
 )
 
 // needsRoot is why a command that enters network namespaces and attaches programs there

@@ -6,8 +6,8 @@ import (
 	"io"
 	"net/netip"
 
-	"plumbline/plainjson"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // upfFlags are those of every command that asks a running UPF.

@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"plumbline/plainjson"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 type showCommand struct {

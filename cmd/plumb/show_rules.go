@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 func printPDRs(w io.Writer, pdrs []upf.PDR) error {

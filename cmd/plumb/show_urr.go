@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 func printURRs(w io.Writer, urrs []upf.URR) error {

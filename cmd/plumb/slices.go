@@ -11,14 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/apps"
-	"plumbline/lab/dut"
-	"plumbline/lab/host"
-	"plumbline/lab/report"
-	experiment "plumbline/lab/slices"
-	"plumbline/lab/system"
-	"plumbline/lab/topology"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/apps"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	experiment "github.com/plumbline-upf/plumbline/lab/slices"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 type slicesCommand struct {

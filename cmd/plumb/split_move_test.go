@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestSplitElsewhere: a datapath that is a process of its own is killed and started

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // ask runs plumb with a socket of the bed, and returns what it prints.

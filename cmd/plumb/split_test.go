@@ -9,11 +9,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"plumbline/api"
-	"plumbline/lab/generator"
-	"plumbline/lab/n4load"
-	"plumbline/redisconn/redistest"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/internal/redisconn/redistest"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // splitBed is a UPF of three processes: plumb n4, redis-server, plumb datapath.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"plumbline/printable"
-	"plumbline/wordwrap"
+	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/internal/wordwrap"
 )
 
 // tableColumns is how wide tables are at most: any terminal shows that.

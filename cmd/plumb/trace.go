@@ -14,9 +14,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"plumbline/datapath"
-	"plumbline/plainjson"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 type traceCommand struct {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/datapath"
-	"plumbline/pcapng"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/pcapng"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // traceLine tells of a packet in one line.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/gopacket/gopacket/pcapgo"
 
-	"plumbline/lab/generator"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // runTrace starts plumb trace and returns when it runs; wait ends it.

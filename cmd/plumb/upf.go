@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"plumbline/datapath/xdp"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 type upfCommand struct {

@@ -6,7 +6,7 @@
 //	◄──── TX ◄─ emit ◄ ... ◄ detect ◄ package vector ◄ parse ◄ RX ◄─ program ◄────
 //	         └─ all other traffic stays with the kernel ─┘
 //
-// A program on each device (bpf/afxdp.bpf.c) redirects what is the UPF's. A worker
+// A program on each device (bpf/upf/afxdp.bpf.c) redirects what is the UPF's. A worker
 // has a thread, one queue of each device and the frames of these (the UMEM): a packet
 // leaves from the frame in which it arrived. Its way through the rings:
 //
@@ -33,12 +33,12 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
-	"plumbline/datapath/rawip"
-	"plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/rawip"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
 )
 
 // Config says where the UPF stands.
@@ -59,12 +59,12 @@ type Config struct {
 	Frames int   // of each worker; 0: [DefaultFrames]
 	Copy   bool  // no zero copy, also where the devices can
 
-	EchoInterval time.Duration      // how often GTP-U peers in use are asked whether they are there; 0: never
-	Buffer       model.BufferLimits // zero value: [model.DefaultBufferLimits]
+	EchoInterval time.Duration       // how often GTP-U peers in use are asked whether they are there; 0: never
+	Buffer       stages.BufferLimits // zero value: [stages.DefaultBufferLimits]
 	// Advertise is what UEs are told that solicit a router; nil: that is the CP
 	// function's.
-	Advertise *model.RouterAdvertisement
-	// MeterBurst is how much of a QER's rate may come at once; 0: [model.DefaultBurst].
+	Advertise *stages.RouterAdvertisement
+	// MeterBurst is how much of a QER's rate may come at once; 0: [stages.DefaultBurst].
 	MeterBurst time.Duration
 	// Quiet says when no Error Indication is sent: see [datapath.Restart].
 	Quiet *datapath.Quiet

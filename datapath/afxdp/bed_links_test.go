@@ -12,7 +12,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // ends are the indices of a pair.

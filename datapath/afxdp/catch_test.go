@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/rawip"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/rawip"
 )
 
 // onWire returns the frames as which one comes over a link of the bed's MTU: a GTP-U

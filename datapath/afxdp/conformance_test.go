@@ -3,7 +3,7 @@ package afxdp
 import (
 	"testing"
 
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // TestConformance: the whole suite over veth pairs, whole frames in and out.

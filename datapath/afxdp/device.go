@@ -10,8 +10,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath"
-	"plumbline/netdev"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/netdev"
 )
 
 // device is a network device of endpoints, of a data network, or of both.
@@ -35,7 +35,7 @@ type device struct {
 	mtu atomic.Int32  // octets of IP packet
 }
 
-// maxEndpoints is ENDPOINT_MAX of bpf/afxdp.bpf.c, and of those of package xdp.
+// maxEndpoints is ENDPOINT_MAX of bpf/upf/afxdp.bpf.c, and of those of package xdp.
 const maxEndpoints = 16
 
 // findDevices returns those of the configuration, each once.

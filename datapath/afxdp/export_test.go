@@ -3,7 +3,7 @@ package afxdp
 import (
 	"testing"
 
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // RunConformance runs the conformance suite on a datapath around a driver.

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/meter"
 )
 
 // BenchmarkForward: frames of 64 octets of payload through a worker on the first CPU,

@@ -4,10 +4,10 @@ import (
 	"encoding/binary"
 	"net/netip"
 
-	"plumbline/datapath"
-	"plumbline/datapath/nexthop"
-	"plumbline/datapath/vector"
-	"plumbline/xsk"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
 
 // Front treats frames before the stages do; what it leaves to them is theirs.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 )
 
 // hop is a neighbour on a device, or a GTP-U peer.

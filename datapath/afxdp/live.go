@@ -12,7 +12,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
 )
 
 // live sends a worker's frames as XDP frames. In copy mode a socket makes a socket buffer
@@ -30,7 +30,7 @@ type live struct {
 	space  netns.NsHandle
 	held   link.Link
 	memory []byte // the UMEM's
-	burst  []byte // struct burst of bpf/afxdp_send.bpf.c
+	burst  []byte // struct burst of bpf/upf/afxdp_send.bpf.c
 	blank  []byte // of which the kernel makes its pages, before the program fills them
 	run    progRun
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"plumbline/xsk"
+	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
 
 // TestLive: frames of all lengths leave whole and in their order, as XDP frames where

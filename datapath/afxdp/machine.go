@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // machine is all of a driver that is on the devices: it is there while the driver
@@ -279,7 +279,7 @@ type peerCache struct {
 }
 
 // peer returns the hop of a peer; nil: it is not known.
-func (m *machine) peer(last *peerCache, o *model.Outer) *hop {
+func (m *machine) peer(last *peerCache, o *stages.Outer) *hop {
 	if last.addr == o.Peer && last.local == o.Local && last.table != nil && last.table.slots.Load() == last.slots {
 		return last.hop
 	}

@@ -14,10 +14,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/gtpu"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // testNet is a UPF in namespaces, with a GTP-U socket at the gNB and a UDP socket in

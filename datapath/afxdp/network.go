@@ -5,8 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"plumbline/datapath"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 )
 
 // network is a data network at run time: where its packets go, as the kernel's

@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"plumbline/api"
-	"plumbline/datapath/afxdp"
-	"plumbline/datapath/p4"
+	"github.com/plumbline-upf/plumbline/datapath/afxdp"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/p4"
 )
 
 // flushed is the datapath p4 of which every session is in the target when Apply returns.

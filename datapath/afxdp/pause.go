@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/datapath"
-	"plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
 )
 
 // Pause implements [datapath.Movable].

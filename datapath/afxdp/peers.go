@@ -5,10 +5,10 @@ import (
 	"slices"
 	"sync"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // peerTable keeps the GTP-U peers of all sessions resolved: those, and no others, so
@@ -129,7 +129,7 @@ func (h *hop) mtu() int {
 }
 
 // deviceTo names the device by which packets to a peer leave; "": that is not known.
-func (t *peerTable) deviceTo(o *model.Outer) string {
+func (t *peerTable) deviceTo(o *stages.Outer) string {
 	if h := t.find(nexthop.Peer{Local: o.Local, Addr: o.Peer}); h != nil {
 		if e := h.exit.Load(); e != nil {
 			return e.name

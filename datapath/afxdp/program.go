@@ -9,8 +9,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath"
-	"plumbline/verifier"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/verifier"
 )
 
 // tables are those that the programs of all devices share.

@@ -1,8 +1,8 @@
 package afxdp
 
 import (
-	"plumbline/datapath"
-	"plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
 )
 
 // Octets of headers.

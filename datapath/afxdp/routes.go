@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 )
 
 // routes are those of a way as a packet asks for them: made anew when the kernel's

@@ -6,10 +6,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath"
-	"plumbline/datapath/rawip"
-	"plumbline/datapath/vector"
-	"plumbline/xsk"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/rawip"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
 
 // leave sends packets in their order: each is made a frame on the socket of its

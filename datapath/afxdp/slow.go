@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath"
-	"plumbline/datapath/nexthop"
-	"plumbline/datapath/rawip"
-	"plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/rawip"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
 )
 
 // slow is the way through the kernel: GTP-U that it has put together comes out of the

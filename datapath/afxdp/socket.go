@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath/vector"
-	"plumbline/xsk"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
 
 // socket is an AF_XDP socket of a worker, on one queue of a device.

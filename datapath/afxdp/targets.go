@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/netdev"
+	"github.com/plumbline-upf/plumbline/internal/netdev"
 )
 
 // targetsPeriod is how often devices are asked whether they send what is redirected to

@@ -4,16 +4,16 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // links is what the engine knows of the devices.
 type links struct{ *Driver }
 
-// MTU implements [model.Links].
-func (l links) MTU(r *model.Rule, to netip.Addr) int {
+// MTU implements [stages.Links].
+func (l links) MTU(r *stages.Rule, to netip.Addr) int {
 	if r.Outer == nil {
 		return l.ways[r.Way].mtuTo(to)
 	}
@@ -30,7 +30,7 @@ func (l links) MTU(r *model.Rule, to netip.Addr) int {
 	return int(l.devices[0].mtu.Load())
 }
 
-// Router implements [model.Links]: the first global address of N6.
+// Router implements [stages.Links]: the first global address of N6.
 func (l links) Router(v6 bool) netip.Addr { return l.host.Router(v6) }
 
 // Least implements [vector.Links].

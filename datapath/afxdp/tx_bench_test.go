@@ -10,7 +10,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
-	"plumbline/xsk"
+	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
 
 // BenchmarkTX: what a frame costs on its way out over a veth in copy mode, by how many

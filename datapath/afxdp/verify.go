@@ -1,6 +1,6 @@
 package afxdp
 
-import "plumbline/verifier"
+import "github.com/plumbline-upf/plumbline/internal/verifier"
 
 // Objects are what the datapath afxdp loads.
 func Objects() []verifier.Object {

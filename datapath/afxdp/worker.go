@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath"
-	"plumbline/datapath/vector"
-	"plumbline/xsk"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
 
 // worker treats the packets of its queues: one of each device, or more where a device

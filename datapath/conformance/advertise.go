@@ -9,13 +9,13 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // Advertise is what a UPF under test tells UEs that solicit a router.
-var Advertise = model.RouterAdvertisement{
+var Advertise = stages.RouterAdvertisement{
 	Lifetime: 9000 * time.Second, MTU: 1400, Other: true,
 	DNS: []netip.Addr{netip.MustParseAddr("2001:db8:53::1"), netip.MustParseAddr("2001:db8:53::2")},
 }
@@ -54,7 +54,7 @@ func advertised(to netip.Addr, prefixes ...string) user {
 		layers.ICMPv6Option{Type: layers.ICMPv6OptMTU, Data: octets("0000 00000578")},
 		layers.ICMPv6Option{Type: 25, Data: octets("0000 00002328 20010db8005300000000000000000001 20010db8005300000000000000000002")})
 	slices.Reverse(options) // gopacket writes the last one first
-	return nd(model.RouterLinkLocal, to, 255, 0xc0, layers.ICMPv6TypeRouterAdvertisement, &layers.ICMPv6RouterAdvertisement{
+	return nd(stages.RouterLinkLocal, to, 255, 0xc0, layers.ICMPv6TypeRouterAdvertisement, &layers.ICMPv6RouterAdvertisement{
 		HopLimit: 64, Flags: 0x40, RouterLifetime: 9000, Options: options,
 	})
 }
@@ -66,8 +66,8 @@ func neighbourSolicitation(src, dst, target netip.Addr) user {
 }
 
 func neighbourAdvertisement(to netip.Addr, flags uint8) user {
-	return nd(model.RouterLinkLocal, to, 255, 0xc0, layers.ICMPv6TypeNeighborAdvertisement, &layers.ICMPv6NeighborAdvertisement{
-		Flags: flags, TargetAddress: net.IP(model.RouterLinkLocal.AsSlice()),
+	return nd(stages.RouterLinkLocal, to, 255, 0xc0, layers.ICMPv6TypeNeighborAdvertisement, &layers.ICMPv6NeighborAdvertisement{
+		Flags: flags, TargetAddress: net.IP(stages.RouterLinkLocal.AsSlice()),
 	})
 }
 
@@ -84,7 +84,7 @@ func asks(name, teid string, reason datapath.Reason, u user, sent ...[]byte) pac
 func advertiseRows() []step {
 	const no = datapath.DropUEAddress
 	answer := func(u user) []byte { return toUE(portFromRouter, u.bytes()) }
-	target := model.RouterLinkLocal
+	target := stages.RouterLinkLocal
 	group := netip.MustParseAddr("ff02::1:ff75:7066")
 	return rows(
 		asks("Router Solicitation", "00000001", no, solicit(linkLocal, 255), answer(advertised(linkLocal, "2001:db8:45:1::"))),

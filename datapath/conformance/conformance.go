@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // Port is where a frame arrives or leaves.

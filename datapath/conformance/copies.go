@@ -1,8 +1,8 @@
 package conformance
 
 import (
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // copied is session plain with copies both ways: uplink to a CP function, through

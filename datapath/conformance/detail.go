@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 var (

@@ -3,7 +3,7 @@ package conformance
 import (
 	"github.com/gopacket/gopacket/layers"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // ok6 is a downlink row of session plain.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // Ethernet PDU sessions 11 and 12 are on the data network "lan": F-TEIDs 11 and 12,

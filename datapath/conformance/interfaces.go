@@ -3,7 +3,7 @@ package conformance
 import (
 	"net/netip"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 var (

@@ -5,8 +5,8 @@ import (
 
 	"github.com/gopacket/gopacket/layers"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 var (

@@ -1,8 +1,8 @@
 package conformance
 
 import (
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // refusal is the common session with a change that no datapath takes.

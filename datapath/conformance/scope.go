@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // Addresses that a router does not forward, and those beside them that it does.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // script is a case of several steps: rules change, packets flow.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // buffering is the common session whose downlink FAR says BUFF, with notice.

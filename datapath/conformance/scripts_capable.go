@@ -3,7 +3,7 @@ package conformance
 import (
 	"slices"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // capable are scripts for datapaths that can do something. Who cannot refuses it

@@ -3,7 +3,7 @@ package conformance
 import (
 	"testing"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // carry gives the datapath what another one has counted for a session.

@@ -1,8 +1,8 @@
 package conformance
 
 import (
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // fragmentedSession forwards what comes from port 700 of the UE (PDR 1) and drops the rest

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"testing"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // An F-TEID is a TEID and the address at which the tunnel ends: a G-PDU has to match both.

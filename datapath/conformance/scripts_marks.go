@@ -3,8 +3,8 @@ package conformance
 import (
 	"testing"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // marks is the common session with a change of its QER.

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // One UPF that is both ends of S5/S8-U or N9: sgw is the side of the gNB, pgw that of

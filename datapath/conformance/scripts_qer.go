@@ -1,8 +1,8 @@
 package conformance
 
 import (
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // low is a rate of which no time passes in a test: what is let through is the

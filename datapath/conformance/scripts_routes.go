@@ -3,8 +3,8 @@ package conformance
 import (
 	"net/netip"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // routed is the common session of a UE behind which there are networks.

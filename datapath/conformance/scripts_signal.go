@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 var signalScripts = []script{

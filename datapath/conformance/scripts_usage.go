@@ -3,8 +3,8 @@ package conformance
 import (
 	"testing"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // measured is the common session with URR 1 on both rules.

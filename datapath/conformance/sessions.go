@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // What the sessions of the packet table are called.

@@ -1,6 +1,6 @@
 package conformance
 
-import "plumbline/api"
+import "github.com/plumbline-upf/plumbline/datapath/api"
 
 // rare makes a session, now and then, one of those that only a slow path treats:
 // copies, redirects, outer headers other than GTP-U, T-PDUs that are no packets.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // Shared is a datapath on which scripts run one behind the other, because opening

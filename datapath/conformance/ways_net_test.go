@@ -14,13 +14,13 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/afxdp"
-	"plumbline/datapath/tun"
-	"plumbline/datapath/xdp"
-	"plumbline/gtpu"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/afxdp"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/tun"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // datapaths open each of those that carry packets, on the same devices.

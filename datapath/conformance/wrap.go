@@ -6,8 +6,8 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // unstructuredSession carries octets that nobody looks into: on N6 in UDP/IPv6

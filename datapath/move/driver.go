@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // Capabilities implements [datapath.Driver]: those of the datapath that forwards.

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // handover is sessions on their way from one datapath to another.
@@ -18,7 +18,7 @@ type handover struct {
 	from    Source
 	to      datapath.Movable
 	resumed time.Time // when to took its first packet
-	learnt  model.Inherited
+	learnt  stages.Inherited
 
 	mu      sync.Mutex
 	held    map[uint64]bool // sessions of to; true: counts come before the first packet
@@ -122,11 +122,11 @@ func (h *handover) run(log *slog.Logger) error {
 
 // inherit lets one datapath go on with what another one has learnt of packets, if
 // both have learnt any.
-func inherit(to datapath.Driver, from any) model.Inherited {
-	old, leaves := from.(model.Inheritor)
-	next, takes := to.(model.Inheritor)
+func inherit(to datapath.Driver, from any) stages.Inherited {
+	old, leaves := from.(stages.Inheritor)
+	next, takes := to.(stages.Inheritor)
 	if !leaves || !takes {
-		return model.Inherited{}
+		return stages.Inherited{}
 	}
 	return next.Inherit(old.Stages())
 }

@@ -9,14 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/afxdp"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
-	"plumbline/datapath/tun"
-	"plumbline/datapath/vector"
-	"plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/afxdp"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/datapath/tun"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
 )
 
 // idle is those sessions of the conformance tests of which downlink packets wait.
@@ -37,8 +37,8 @@ func buffers(r *api.Rule) {
 }
 
 // sender is a model, and the packets that have left it of their own accord.
-func sender(paused bool, limits model.BufferLimits, sent *[][]byte) *model.UPF {
-	return model.New(model.Config{
+func sender(paused bool, limits stages.BufferLimits, sent *[][]byte) *stages.UPF {
+	return stages.New(stages.Config{
 		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions,
 		MTU: conformance.MTU, Now: func() uint64 { return 1 }, Secret: conformance.Secret, Paused: paused, Buffer: limits,
 		Send: func(packet []byte) { *sent = append(*sent, slices.Clone(packet)) },
@@ -66,8 +66,8 @@ func told(t *testing.T, d datapath.Driver) map[api.EventKind]int {
 func TestMoveKeepsBuffered(t *testing.T) {
 	waiting, active := idle(buffers), idle(func(*api.Rule) {})
 	var want, before, got [][]byte
-	one, first := sender(false, model.BufferLimits{}, &want), sender(false, model.BufferLimits{}, &before)
-	second := sender(true, model.BufferLimits{}, &got)
+	one, first := sender(false, stages.BufferLimits{}, &want), sender(false, stages.BufferLimits{}, &before)
+	second := sender(true, stages.BufferLimits{}, &got)
 	apply(t, one, waiting)
 	m := New(first, nil)
 	defer m.Close()
@@ -110,7 +110,7 @@ func TestMoveKeepsBuffered(t *testing.T) {
 func TestMoveFailsKeepsBuffered(t *testing.T) {
 	waiting, active := idle(buffers), idle(func(*api.Rule) {})
 	var want, got [][]byte
-	one, first := sender(false, model.BufferLimits{}, &want), sender(false, model.BufferLimits{}, &got)
+	one, first := sender(false, stages.BufferLimits{}, &want), sender(false, stages.BufferLimits{}, &got)
 	apply(t, one, waiting)
 	m := New(first, nil)
 	defer m.Close()
@@ -138,16 +138,16 @@ func TestMoveNoRoom(t *testing.T) {
 	const octets = 1 << 20
 	waiting, active := idle(buffers), idle(func(*api.Rule) {})
 	for name, tc := range map[string]struct {
-		limits model.BufferLimits
+		limits stages.BufferLimits
 		reason datapath.Reason
 	}{
-		"of a session": {model.BufferLimits{Packets: 1, Octets: octets, TotalPackets: octets, TotalOctets: octets, Age: time.Minute}, datapath.DropBufferFull},
-		"in all":       {model.BufferLimits{Packets: 256, Octets: octets, TotalPackets: 1, TotalOctets: octets, Age: time.Minute}, datapath.DropBufferTotal},
-		"none at all":  {model.BufferLimits{Packets: 256, Octets: octets, TotalPackets: 9, TotalOctets: 1, Age: time.Minute}, datapath.DropBufferTotal},
+		"of a session": {stages.BufferLimits{Packets: 1, Octets: octets, TotalPackets: octets, TotalOctets: octets, Age: time.Minute}, datapath.DropBufferFull},
+		"in all":       {stages.BufferLimits{Packets: 256, Octets: octets, TotalPackets: 1, TotalOctets: octets, Age: time.Minute}, datapath.DropBufferTotal},
+		"none at all":  {stages.BufferLimits{Packets: 256, Octets: octets, TotalPackets: 9, TotalOctets: 1, Age: time.Minute}, datapath.DropBufferTotal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lost, got [][]byte
-			first, second := sender(false, model.BufferLimits{}, &lost), sender(true, tc.limits, &got)
+			first, second := sender(false, stages.BufferLimits{}, &lost), sender(true, tc.limits, &got)
 			m := New(first, nil)
 			defer m.Close()
 			apply(t, m, waiting)
@@ -172,4 +172,4 @@ func TestMoveNoRoom(t *testing.T) {
 }
 
 // All datapaths are learners: what is rare is done by the stages of the model.
-var _ = []model.Inheritor{&model.UPF{}, &vector.Engine{}, &xdp.Driver{}, &tun.Driver{}, &afxdp.Driver{}}
+var _ = []stages.Inheritor{&stages.UPF{}, &vector.Engine{}, &xdp.Driver{}, &tun.Driver{}, &afxdp.Driver{}}

@@ -21,9 +21,9 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // Source is where sessions come from: the datapath before, or what is left of it.
@@ -122,7 +122,7 @@ type Result struct {
 	Sessions int           // that went over
 	Took     time.Duration // in all
 	Gap      time.Duration // in which no datapath took packets
-	Learnt   model.Inherited
+	Learnt   stages.Inherited
 }
 
 // Move makes the datapath that open returns, paused, the one that forwards. fill

@@ -11,15 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // newModel returns a model in the bed of the conformance tests.
-func newModel(paused bool) *model.UPF {
-	return model.New(model.Config{
+func newModel(paused bool) *stages.UPF {
+	return stages.New(stages.Config{
 		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions,
 		MTU: conformance.MTU, Now: func() uint64 { return 1 }, Secret: conformance.Secret, Paused: paused,
 	})
@@ -52,7 +52,7 @@ func apply(t *testing.T, d datapath.Driver, all []*api.Session) {
 }
 
 // traffic lets every frame of the conformance tests arrive.
-func traffic(u *model.UPF) {
+func traffic(u *stages.UPF) {
 	for _, f := range conformance.Frames(conformance.N3) {
 		u.FromN3(f)
 	}
@@ -144,7 +144,7 @@ func TestMoveQuota(t *testing.T) {
 }
 
 // lesser is a datapath that knows no URRs.
-type lesser struct{ *model.UPF }
+type lesser struct{ *stages.UPF }
 
 func (l lesser) Capabilities() *api.Capabilities { return &api.Capabilities{Name: "lesser"} }
 
@@ -157,7 +157,7 @@ func (l lesser) Apply(ctx context.Context, c *api.Change) error {
 
 // broken is a datapath that does not start.
 type broken struct {
-	*model.UPF
+	*stages.UPF
 	closed bool
 }
 

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"sync"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // counts are packets by reason.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/datapath/nexthop"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 type told struct {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/datapath/rawip"
+	"github.com/plumbline-upf/plumbline/datapath/rawip"
 )
 
 // OwnWatcher follows the addresses of a host.

@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath/rawip"
+	"github.com/plumbline-upf/plumbline/datapath/rawip"
 )
 
 // lookAgain is how often a [PeerWatcher] asks for what the kernel does not tell of.

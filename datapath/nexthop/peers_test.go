@@ -11,8 +11,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/datapath/nexthop"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // peersBed follows the peers of a UPF with two devices.

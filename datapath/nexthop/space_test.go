@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath/nexthop"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // TestWithoutSysAdmin: who may not enter network namespaces follows the devices of its own.

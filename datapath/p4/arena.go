@@ -6,7 +6,7 @@ import (
 
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // arena is memory for the updates of one write: without it, most of the time that a session
@@ -18,7 +18,7 @@ type arena struct {
 
 	// Of the sessions of one install.
 	plans   []*plan
-	every   []*model.Rule
+	every   []*stages.Rule
 	steps   []planned
 	written []*p4rt.Update
 }

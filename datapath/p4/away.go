@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/datapath"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 )
 
 // What is done when the target goes away, and comes back.

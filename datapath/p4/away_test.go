@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // fresh has the bed use a target that has just started.

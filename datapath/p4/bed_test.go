@@ -12,12 +12,12 @@ import (
 
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/afxdp"
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
-	"plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/afxdp"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
 // The bed: two addresses of the UPF on N3, and two data networks.
@@ -78,7 +78,7 @@ func newBed(t testing.TB) *bed {
 
 func newBedAt(t testing.TB, at place) *bed {
 	t.Helper()
-	b := &bed{TB: t, host: newHost(at), can: model.Capabilities("test", at.endpoints, at.n6, bedSessions), logged: &bytes.Buffer{}}
+	b := &bed{TB: t, host: newHost(at), can: stages.Capabilities("test", at.endpoints, at.n6, bedSessions), logged: &bytes.Buffer{}}
 	d := &Driver{
 		log: slog.New(slog.NewTextHandler(b.logged, nil)), relink: make(chan struct{}, 1),
 		headers: make(chan headerSeen, 64), connection: &connection{},
@@ -156,7 +156,7 @@ func (b *bed) apply(c *api.Change) error {
 		return err
 	}
 	b.host.mu.Lock()
-	err := b.host.sessions.Apply(c, b.can, func(model.Out) {}, func(model.Datagram) {})
+	err := b.host.sessions.Apply(c, b.can, func(stages.Out) {}, func(stages.Datagram) {})
 	_, gone := b.host.sessions.Keys(c.GetSeid())
 	b.host.mu.Unlock()
 	b.offload.end(c.GetSeid(), gone != nil)

@@ -5,7 +5,7 @@ import (
 
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // The tests' network:

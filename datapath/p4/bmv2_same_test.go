@@ -13,7 +13,7 @@ import (
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/protobuf/encoding/prototext"
 
-	"plumbline/p4/compiled"
+	"github.com/plumbline-upf/plumbline/p4/compiled"
 )
 
 // TestSameAsBMv2: what plumb p4switch makes of frames is what BMv2 makes of them, octet by octet and count by count, by the

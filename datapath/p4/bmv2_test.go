@@ -21,10 +21,10 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 
-	"plumbline/p4/compiled"
-	server "plumbline/p4/p4rt"
-	"plumbline/p4/port"
-	switches "plumbline/p4/target"
+	"github.com/plumbline-upf/plumbline/p4/compiled"
+	server "github.com/plumbline-upf/plumbline/p4/p4rt"
+	"github.com/plumbline-upf/plumbline/p4/port"
+	switches "github.com/plumbline-upf/plumbline/p4/target"
 )
 
 // side is a target with two ports, and who controls it.

@@ -1,18 +1,18 @@
 package p4
 
-import "plumbline/datapath/model"
+import "github.com/plumbline-upf/plumbline/datapath/stages"
 
 // limits are the meters of a rule in the target.
 type limits struct {
-	own    [2]*model.Meter // the second one only beside the first
-	shared *model.Meter    // with other sessions, as that of a slice
+	own    [2]*stages.Meter // the second one only beside the first
+	shared *stages.Meter    // with other sessions, as that of a slice
 }
 
 // limitsOf returns those of a rule; ok: the pipeline has no more to ask.
 //
 // A meter that sessions share is one for those that the target forwards, and another one for those
 // that the CPU does.
-func limitsOf(r *model.Rule) (l limits, ok bool) {
+func limitsOf(r *stages.Rule) (l limits, ok bool) {
 	n := 0
 	for _, one := range r.Limits {
 		switch {
@@ -99,7 +99,7 @@ func (o *offload) sharesInUse() map[uint32]share {
 // the past.
 type buckets struct {
 	most, next uint32
-	of         map[*model.Meter]*bucket
+	of         map[*stages.Meter]*bucket
 	resting    []resting
 	now        func() uint64 // ns
 }
@@ -122,7 +122,7 @@ func (b *buckets) clear() {
 }
 
 // take returns the cell of a meter; 0: there is none.
-func (b *buckets) take(m *model.Meter) uint32 {
+func (b *buckets) take(m *stages.Meter) uint32 {
 	one := b.of[m]
 	if one == nil {
 		one = &bucket{}
@@ -142,7 +142,7 @@ func (b *buckets) take(m *model.Meter) uint32 {
 }
 
 // give ends one use of a meter's cell.
-func (b *buckets) give(m *model.Meter) {
+func (b *buckets) give(m *stages.Meter) {
 	one := b.of[m]
 	if one.users--; one.users > 0 {
 		return

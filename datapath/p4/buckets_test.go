@@ -7,9 +7,9 @@ import (
 
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // withQERs gives a session QERs, all of them to each rule.
@@ -122,7 +122,7 @@ func (b *bed) drops() map[datapath.Reason]uint64 {
 
 // apply makes a host have a session, beside the bed's.
 func (h *host) apply(b *bed, s *api.Session) error {
-	return h.sessions.Apply(&api.Change{Seid: s.GetSeid(), Session: s}, b.can, func(model.Out) {}, func(model.Datagram) {})
+	return h.sessions.Apply(&api.Change{Seid: s.GetSeid(), Session: s}, b.can, func(stages.Out) {}, func(stages.Datagram) {})
 }
 
 // TestSharedRate: the rate of a meter that sessions share follows the QER; one more than there is room for is the CPU's.

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/prototext"
 
-	"plumbline/datapath"
-	"plumbline/p4/compiled"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/p4/compiled"
 )
 
 // client is a controller of a target, its primary.

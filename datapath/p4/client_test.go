@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"plumbline/datapath"
-	"plumbline/p4/compiled"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/p4/compiled"
 )
 
 // wantErr states that an error says these things, and not those of the gRPC connection.

@@ -11,7 +11,7 @@ import (
 
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // patience is for what takes as long as it takes.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // count reads what the target has counted for sessions that are held, and adds it to the

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
-	"plumbline/p4/compiled"
+	"github.com/plumbline-upf/plumbline/p4/compiled"
 )
 
 // fake is a P4Runtime server that does what a test says, and otherwise takes everything.

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 	"net/netip"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // maxFilters is how many entries a list has at most. Longer ones are left to the stages.
@@ -21,7 +21,7 @@ type filterMatch struct {
 
 // filtersOf makes the entries of the rules of a key, the first one to be asked first. ok: the
 // pipeline can tell the rules apart.
-func filtersOf(rules []*model.Rule, k datapath.Key) (all []filterMatch, ok bool) {
+func filtersOf(rules []*stages.Rule, k datapath.Key) (all []filterMatch, ok bool) {
 	for i, r := range rules {
 		if !k.Local.IsValid() && r.QFIs != 0 {
 			continue // it matches nothing that came bare
@@ -41,7 +41,7 @@ func filtersOf(rules []*model.Rule, k datapath.Key) (all []filterMatch, ok bool)
 }
 
 // qfisOf returns a match for each QFI of a rule.
-func qfisOf(r *model.Rule) []match {
+func qfisOf(r *stages.Rule) []match {
 	if r.QFIs == 0 {
 		return []match{{}}
 	}
@@ -52,14 +52,14 @@ func qfisOf(r *model.Rule) []match {
 	return all
 }
 
-func filtersOfRule(r *model.Rule, k datapath.Key, rule int, qfi match) (all []filterMatch, ok bool) {
+func filtersOfRule(r *stages.Rule, k datapath.Key, rule int, qfi match) (all []filterMatch, ok bool) {
 	var network match
 	if !k.Local.IsValid() && r.Network != 0 {
 		network = match{value: number(uint64(r.Network)), mask: []byte{0xff}}
 	}
 	filters := r.Filters
 	if len(filters) == 0 {
-		filters = []model.Filter{{Protocol: -1, SPI: -1, FlowLabel: -1}}
+		filters = []stages.Filter{{Protocol: -1, SPI: -1, FlowLabel: -1}}
 	}
 	v4, v6 := versions(r, k)
 	for i := range filters {
@@ -89,10 +89,10 @@ func filtersOfRule(r *model.Rule, k datapath.Key, rule int, qfi match) (all []fi
 func isOf(p netip.Prefix, v6 bool) bool { return !p.IsValid() || p.Addr().Is6() == v6 }
 
 // expressible reports whether the pipeline compares all that a filter does.
-func expressible(f *model.Filter) bool { return !f.Named() && f.SPI < 0 && f.FlowLabel < 0 }
+func expressible(f *stages.Filter) bool { return !f.Named() && f.SPI < 0 && f.FlowLabel < 0 }
 
 // protocolsOf returns a match for each protocol of a filter: with ports, those that have some.
-func protocolsOf(f *model.Filter) []match {
+func protocolsOf(f *stages.Filter) []match {
 	one := func(protocol int) match { return match{value: number(uint64(protocol)), mask: []byte{0xff}} }
 	ports := len(f.RemotePorts)+len(f.LocalPorts) > 0
 	switch {
@@ -111,8 +111,8 @@ const protoTCP, protoUDP, protoSCTP = 6, 17, 132
 // portPair is a range of each end; none: any.
 type portPair struct{ remote, local match }
 
-func portsOf(f *model.Filter) []portPair {
-	ranges := func(all []model.Ports) []match {
+func portsOf(f *stages.Filter) []portPair {
+	ranges := func(all []stages.Ports) []match {
 		if len(all) == 0 {
 			return []match{{}}
 		}
@@ -135,7 +135,7 @@ func portsOf(f *model.Filter) []portPair {
 }
 
 // rest is ToS, addresses and ports, in the order of the tables' keys.
-func rest(r *model.Rule, f *model.Filter, ports portPair, v6 bool) []match {
+func rest(r *stages.Rule, f *stages.Filter, ports portPair, v6 bool) []match {
 	var tos match
 	if f.TOSMask != 0 {
 		tos = match{value: number(uint64(f.TOS & f.TOSMask)), mask: []byte{f.TOSMask}}
@@ -177,7 +177,7 @@ func prefixMatch(p netip.Prefix, v6 bool) []match {
 
 // endOf returns why packets are dropped that no entry of a list matches; none: the stages say.
 // That is so where the PDRs differ in nothing but their SDF filters, of which each has some.
-func endOf(rules []*model.Rule) (reason datapath.Reason, known bool) {
+func endOf(rules []*stages.Rule) (reason datapath.Reason, known bool) {
 	for _, r := range rules {
 		if len(r.Filters) == 0 || r.QFIs != 0 || r.Network != 0 {
 			return 0, false

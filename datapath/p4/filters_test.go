@@ -8,22 +8,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/prototext"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
 // oracle is package model with the same sessions as the bed.
 type oracle struct {
 	testing.TB
-	*model.UPF
+	*stages.UPF
 	sent int // answers
 }
 
 func newOracle(t testing.TB) *oracle {
 	o := &oracle{TB: t}
-	o.UPF = model.New(model.Config{
+	o.UPF = stages.New(stages.Config{
 		Endpoints: bedEndpoints, N6: bedN6, MaxSessions: bedSessions, MTU: bedMTU, Router4: n3, Router6: n36,
 		Now: func() uint64 { return 1e9 }, Send: func([]byte) { o.sent++ },
 	})
@@ -52,7 +52,7 @@ func (o *oracle) counts(seids []uint64) map[pdr]datapath.Total {
 	return all
 }
 
-func (o *oracle) frame(device int, frame []byte) model.Frame {
+func (o *oracle) frame(device int, frame []byte) stages.Frame {
 	if device == 0 {
 		return o.FromN3(frame)
 	}
@@ -187,7 +187,7 @@ func (tr *trial) sessions() (all []*api.Session) {
 }
 
 // exit is the device by which a packet leaves.
-func (tr *trial) exit(f model.Frame) int {
+func (tr *trial) exit(f stages.Frame) int {
 	if f.Tunnel {
 		return 0
 	}

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/datapath"
-	"plumbline/datapath/nexthop"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // What a peer puts in front of user packets (a PDU Session Container or none, a sequence

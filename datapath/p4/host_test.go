@@ -7,30 +7,30 @@ import (
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/protobuf/proto"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // host is an engine without I/O: the sessions of package model.
 type host struct {
 	mu       sync.Mutex
-	sessions *model.Sessions
-	stages   model.Stages
+	sessions *stages.Sessions
+	stages   stages.Stages
 	index    byKey
 	now      uint64 // ns
-	counted  map[*model.Counters]datapath.Total
+	counted  map[*stages.Counters]datapath.Total
 	events   []api.EventKind
 }
 
 func newHost(at place) *host {
-	h := &host{index: byKey{}, now: 1e9, counted: map[*model.Counters]datapath.Total{}}
-	h.sessions = model.NewSessions(model.SessionsConfig{
+	h := &host{index: byKey{}, now: 1e9, counted: map[*stages.Counters]datapath.Total{}}
+	h.sessions = stages.NewSessions(stages.SessionsConfig{
 		Name: "test", Endpoints: at.endpoints, N6: at.n6, Max: bedSessions, Now: h.clock, Index: h.index, Stages: &h.stages,
 	})
-	h.stages = model.Stages{
-		Tables: h.sessions, Now: h.clock, Redirects: model.NewRedirects(nil), Names: model.NewNames(nil), Bridge: model.NewBridge(nil),
-		Buffer: model.NewBuffer(model.DefaultBufferLimits, h.clock, func(datapath.Reason) {}), Endpoints: at.endpoints,
+	h.stages = stages.Stages{
+		Tables: h.sessions, Now: h.clock, Redirects: stages.NewRedirects(nil), Names: stages.NewNames(nil), Bridge: stages.NewBridge(nil),
+		Buffer: stages.NewBuffer(stages.DefaultBufferLimits, h.clock, func(datapath.Reason) {}), Endpoints: at.endpoints,
 		Post: func(e *api.Event) { h.events = append(h.events, e.GetKind()) },
 	}
 	return h
@@ -38,15 +38,15 @@ func newHost(at place) *host {
 
 func (h *host) clock() uint64 { return h.now }
 
-// byKey is a [model.Index].
-type byKey map[datapath.Key][]*model.Rule
+// byKey is a [stages.Index].
+type byKey map[datapath.Key][]*stages.Rule
 
-func (m byKey) Candidates(k datapath.Key) []*model.Rule  { return m[k] }
-func (m byKey) Bind(k datapath.Key, rules []*model.Rule) { m[k] = rules }
-func (m byKey) Unbind(k datapath.Key)                    { delete(m, k) }
+func (m byKey) Candidates(k datapath.Key) []*stages.Rule  { return m[k] }
+func (m byKey) Bind(k datapath.Key, rules []*stages.Rule) { m[k] = rules }
+func (m byKey) Unbind(k datapath.Key)                     { delete(m, k) }
 
 // Candidates implements engine.
-func (h *host) Candidates(k datapath.Key) []*model.Rule {
+func (h *host) Candidates(k datapath.Key) []*stages.Rule {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.index[k]
@@ -60,7 +60,7 @@ func (h *host) Keys(seid uint64) ([]datapath.Key, error) {
 }
 
 // Count implements engine.
-func (h *host) Count(r *model.Rule, n datapath.Total) {
+func (h *host) Count(r *stages.Rule, n datapath.Total) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	sum := h.counted[r.Counters]
@@ -70,7 +70,7 @@ func (h *host) Count(r *model.Rule, n datapath.Total) {
 }
 
 // Stages implements engine.
-func (h *host) Stages() *model.Stages { return &h.stages }
+func (h *host) Stages() *stages.Stages { return &h.stages }
 
 // recorder is a target that notes what is written, and may fail.
 type recorder struct {

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 var benchEndpoints = []datapath.Endpoint{{Name: "N3", Address: netip.MustParseAddr("10.3.0.1")}}

@@ -6,21 +6,21 @@ import (
 
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // What the pipeline does and what not: the latter is left to the stages, by key.
 
 // can reports whether the pipeline does all that a rule asks for with packets of a key.
-func (o *offload) can(r *model.Rule, k datapath.Key) bool {
+func (o *offload) can(r *stages.Rule, k datapath.Key) bool {
 	_, limited := limitsOf(r)
 	switch {
 	case !limited:
 		return false
 	case r.Ethernet != nil, r.Opaque, r.Unwrap != api.Unwrap_UNWRAP_NONE, r.Wrap != nil, r.Redirect != nil,
-		len(r.Copies) > 0, r.DropsContainer, r.Marks != model.Marks{}:
+		len(r.Copies) > 0, r.DropsContainer, r.Marks != stages.Marks{}:
 		return false
 	case !quiet(r):
 		return false
@@ -39,7 +39,7 @@ func (o *offload) can(r *model.Rule, k datapath.Key) bool {
 
 // quiet reports whether packets of a rule are only counted, and no limit is near: what the
 // target counts is heard of a period later.
-func quiet(r *model.Rule) bool {
+func quiet(r *stages.Rule) bool {
 	direction := directionOf(r)
 	for _, u := range r.URRs {
 		if !u.Quiet(direction) {
@@ -49,16 +49,16 @@ func quiet(r *model.Rule) bool {
 	return true
 }
 
-func directionOf(r *model.Rule) int {
+func directionOf(r *stages.Rule) int {
 	if r.Uplink {
-		return model.Uplink
+		return stages.Uplink
 	}
-	return model.Downlink
+	return stages.Downlink
 }
 
 // left returns how many octets there may be by the rules before one of them reaches a limit.
-func left(rules []*model.Rule) uint64 {
-	least := uint64(model.NoLimit)
+func left(rules []*stages.Rule) uint64 {
+	least := uint64(stages.NoLimit)
 	for _, r := range rules {
 		for _, u := range r.URRs {
 			least = min(least, u.Left(directionOf(r)))
@@ -76,7 +76,7 @@ type about struct {
 
 // aboutOf returns what the rules have in common; ok: there is nothing else to be compared by
 // the key's entry.
-func aboutOf(rules []*model.Rule, k datapath.Key) (a about, ok bool) {
+func aboutOf(rules []*stages.Rule, k datapath.Key) (a about, ok bool) {
 	if !k.Local.IsValid() {
 		return about{}, true // the key is the UE address
 	}
@@ -98,11 +98,11 @@ func aboutOf(rules []*model.Rule, k datapath.Key) (a about, ok bool) {
 }
 
 // plain reports whether a rule matches all packets of its key that pass the key's entry.
-func plain(r *model.Rule) bool { return len(r.Filters) == 0 && r.QFIs == 0 && r.Network == 0 }
+func plain(r *stages.Rule) bool { return len(r.Filters) == 0 && r.QFIs == 0 && r.Network == 0 }
 
 // header returns how many octets stand in front of the user packets of a key, as far as the
 // rules let that be known. A peer that sends others shows it: see [offload.seen].
-func header(rules []*model.Rule, k datapath.Key, tag int) uint8 {
+func header(rules []*stages.Rule, k datapath.Key, tag int) uint8 {
 	size := lenEthernet + tag
 	if !k.Local.IsValid() {
 		return uint8(size)
@@ -111,7 +111,7 @@ func header(rules []*model.Rule, k datapath.Key, tag int) uint8 {
 	if k.Local.Is6() {
 		size += lenIPv6 - lenIPv4
 	}
-	if slices.ContainsFunc(rules, func(r *model.Rule) bool { return r.QFI != 0 || r.QFIs != 0 }) {
+	if slices.ContainsFunc(rules, func(r *stages.Rule) bool { return r.QFI != 0 || r.QFIs != 0 }) {
 		size += lenContainer
 	}
 	return uint8(size)
@@ -152,7 +152,7 @@ func routeEntry(p netip.Prefix) (name string, key []match) {
 }
 
 // versions reports which IP versions packets of a key have.
-func versions(r *model.Rule, k datapath.Key) (v4, v6 bool) {
+func versions(r *stages.Rule, k datapath.Key) (v4, v6 bool) {
 	switch {
 	case k.IPv4 != 0, k.Route.IsValid() && k.Route.Addr().Is4():
 		return true, false

@@ -10,10 +10,10 @@ import (
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
 
-	"plumbline/datapath"
-	"plumbline/datapath/afxdp"
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/afxdp"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // logbook is a target that does nothing, and what it was asked for.
@@ -65,7 +65,7 @@ type sums struct {
 
 func (s *sums) Keys(uint64) ([]datapath.Key, error) { return nil, datapath.ErrNoSession }
 
-func (s *sums) Count(_ *model.Rule, n datapath.Total) {
+func (s *sums) Count(_ *stages.Rule, n datapath.Total) {
 	s.total.Packets += n.Packets
 	s.total.Octets += n.Octets
 	s.total.Dropped += n.Dropped
@@ -94,7 +94,7 @@ func TestBeginKept(t *testing.T) {
 			d.connection.now.Store(c)
 			var cfg Config
 			d.offload = newOffload(&cfg, e, d.connection, s, nil)
-			d.offload.sessions[1] = &session{seid: 1, state: installed, slots: []*slot{{slotKey: slotKey{header: bare}, index: 1, rule: &model.Rule{}, there: true}}}
+			d.offload.sessions[1] = &session{seid: 1, state: installed, slots: []*slot{{slotKey: slotKey{header: bare}, index: 1, rule: &stages.Rule{}, there: true}}}
 			d.links = &links{
 				schema: s, own: func() []netip.Addr { return nil }, exits: func() map[nexthop.Peer]afxdp.Exit { return nil },
 				ports: func() []afxdp.Port { return []afxdp.Port{{Name: "n3"}} }, routes: func() []afxdp.Route { return nil }, n6: &cfg.N6,

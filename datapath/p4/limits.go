@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // A target counts, and knows no limits: what it has counted is read every limitPeriod, and
@@ -33,7 +33,7 @@ type rate struct {
 }
 
 // look notes what rules have counted until now, ns.
-func (r *rate) look(rules []*model.Rule, now uint64) {
+func (r *rate) look(rules []*stages.Rule, now uint64) {
 	sum := uint64(0)
 	for _, one := range rules {
 		sum += one.Counters.Total().Octets
@@ -50,8 +50,8 @@ func (r *rate) look(rules []*model.Rule, now uint64) {
 
 // isNear reports whether the rules of a session are the CPU's: a limit is near, or something
 // is to be told of the next packet, or packets are to be translated back.
-func (o *offload) isNear(s *session, rules []*model.Rule) bool {
-	if l := left(rules); l != model.NoLimit && l < max(leftLeast, leftPeriods*s.rate.octets) {
+func (o *offload) isNear(s *session, rules []*stages.Rule) bool {
+	if l := left(rules); l != stages.NoLimit && l < max(leftLeast, leftPeriods*s.rate.octets) {
 		return true
 	}
 	redirects := o.engine.Stages().Redirects
@@ -99,7 +99,7 @@ func (o *offload) lookAtLimits(ctx context.Context) error {
 				return err
 			}
 			for _, s := range all {
-				var rules []*model.Rule
+				var rules []*stages.Rule
 				for _, sl := range s.slots {
 					rules = append(rules, sl.rule)
 				}

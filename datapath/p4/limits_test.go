@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/api"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // TestLimits: a session that is near a limit is the CPU's, and comes back when that is raised.
@@ -135,9 +135,9 @@ func TestMeterIsHadOnce(t *testing.T) {
 // TestBuckets: a cell that was given back rests as long as what it has seen lies ahead.
 func TestBuckets(t *testing.T) {
 	now := uint64(0)
-	b := buckets{most: 2, of: map[*model.Meter]*bucket{}, now: func() uint64 { return now }}
-	meter := func(bps uint64) *model.Meter {
-		m := &model.Meter{}
+	b := buckets{most: 2, of: map[*stages.Meter]*bucket{}, now: func() uint64 { return now }}
+	meter := func(bps uint64) *stages.Meter {
+		m := &stages.Meter{}
 		m.SetRate(bps, time.Second, 0)
 		return m
 	}

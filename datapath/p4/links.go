@@ -11,9 +11,9 @@ import (
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/protobuf/proto"
 
-	"plumbline/datapath"
-	"plumbline/datapath/afxdp"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/afxdp"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 )
 
 // links keeps in the target what it has to know of ports, addresses, neighbours and routes: made

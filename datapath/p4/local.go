@@ -5,10 +5,10 @@ import (
 	"log/slog"
 	"sync/atomic"
 
-	"plumbline/datapath"
-	"plumbline/datapath/afxdp"
-	"plumbline/p4/bmv2"
-	"plumbline/p4/p4rt"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/afxdp"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/p4rt"
 )
 
 // local is a target within the process: the executor of the pipeline, to which package afxdp

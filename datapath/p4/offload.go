@@ -10,18 +10,18 @@ import (
 
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // engine is where all sessions are; what the target does not do is done there.
 type engine interface {
 	Keys(seid uint64) ([]datapath.Key, error)
-	Candidates(k datapath.Key) []*model.Rule
-	Count(r *model.Rule, n datapath.Total)
-	Stages() *model.Stages
+	Candidates(k datapath.Key) []*stages.Rule
+	Count(r *stages.Rule, n datapath.Total)
+	Stages() *stages.Stages
 }
 
 // target is the target as the offload sees it.
@@ -117,7 +117,7 @@ type keyState struct {
 
 // slotKey says whose a rule's place is: of a PDR, for packets with so many octets in front.
 type slotKey struct {
-	counters *model.Counters
+	counters *stages.Counters
 	header   uint8
 }
 
@@ -125,7 +125,7 @@ type slotKey struct {
 type slot struct {
 	slotKey
 	index  uint32
-	rule   *model.Rule
+	rule   *stages.Rule
 	there  bool
 	peer   nexthop.Peer
 	limits limits

@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/afxdp"
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/afxdp"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // steps returns what has been written since the last call, write by write.

@@ -25,12 +25,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/afxdp"
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
-	"plumbline/p4/compiled"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/afxdp"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/p4/compiled"
 )
 
 // Config says where the UPF stands.
@@ -185,8 +185,8 @@ func newOffload(cfg *Config, e engine, t target, s *schema, ports []afxdp.Port) 
 		peers: newNumbers[nexthop.Peer](room(tablePeers)), uses: map[nexthop.Peer]int{},
 		slots: pool{most: room(tableRules)}, cells: map[uint32][2]count{},
 		lists:   newNumbers[listKey](1<<listBits - 1),
-		buckets: buckets{most: room(tableRules), of: map[*model.Meter]*bucket{}, now: cfg.Clock()},
-		shares:  buckets{most: room(tableSlices) / 2, of: map[*model.Meter]*bucket{}, now: cfg.Clock()}, now: cfg.Clock(),
+		buckets: buckets{most: room(tableRules), of: map[*stages.Meter]*bucket{}, now: cfg.Clock()},
+		shares:  buckets{most: room(tableSlices) / 2, of: map[*stages.Meter]*bucket{}, now: cfg.Clock()}, now: cfg.Clock(),
 	}
 	o.changed.L = &o.mu
 	for i, a := range endpoints(ports) {

@@ -6,8 +6,8 @@ import (
 
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // plan is what is to be in the target of a session, and in which order it is written.
@@ -44,7 +44,7 @@ type planned struct {
 // expressed is how the rules of a key are put to the pipeline.
 type expressed struct {
 	key     datapath.Key
-	rules   []*model.Rule
+	rules   []*stages.Rule
 	ok      bool // it does all that they ask for
 	common  about
 	list    bool // else there is one rule, for all packets of the key
@@ -78,7 +78,7 @@ func (o *offload) plan(p *plan) {
 		}
 	}
 	p.arena.every = every
-	if p.limited = left(every) != model.NoLimit; p.limited {
+	if p.limited = left(every) != stages.NoLimit; p.limited {
 		s.rate.look(every, o.now())
 	}
 	if o.isNear(s, every) {
@@ -110,7 +110,7 @@ func (o *offload) planKeys(p *plan) {
 }
 
 // express says how the rules of a key are put to the pipeline.
-func (o *offload) express(k datapath.Key, rules []*model.Rule) expressed {
+func (o *offload) express(k datapath.Key, rules []*stages.Rule) expressed {
 	e := expressed{key: k, rules: rules, ok: len(rules) > 0}
 	for _, r := range rules {
 		e.ok = e.ok && o.can(r, k)
@@ -133,27 +133,27 @@ func leaveToCPU(all []expressed) {
 	if !slices.ContainsFunc(all, func(e expressed) bool { return !e.ok }) {
 		return
 	}
-	cpus := map[*model.Meter]bool{}
+	cpus := map[*stages.Meter]bool{}
 	noted := make([]bool, len(all))
 	for again := true; again; {
 		again = false
 		for i := range all {
 			e := &all[i]
-			e.ok = e.ok && !e.has(func(m *model.Meter) bool { return cpus[m] }) &&
+			e.ok = e.ok && !e.has(func(m *stages.Meter) bool { return cpus[m] }) &&
 				!(e.key.Route.IsValid() && slices.ContainsFunc(all, func(o expressed) bool { return !o.ok && isBare(o.key) && covers(e.key.Route, o.key) }))
 			if e.ok || noted[i] {
 				continue
 			}
 			noted[i], again = true, true
-			e.has(func(m *model.Meter) bool { cpus[m] = true; return false })
+			e.has(func(m *stages.Meter) bool { cpus[m] = true; return false })
 		}
 	}
 }
 
 // has reports whether a meter by which packets are held against their MBR is so.
-func (e *expressed) has(is func(m *model.Meter) bool) bool {
-	return slices.ContainsFunc(e.rules, func(r *model.Rule) bool {
-		return slices.ContainsFunc(r.Limits, func(l model.Limit) bool { return l.MBR != nil && !l.Shared && is(l.MBR) })
+func (e *expressed) has(is func(m *stages.Meter) bool) bool {
+	return slices.ContainsFunc(e.rules, func(r *stages.Rule) bool {
+		return slices.ContainsFunc(r.Limits, func(l stages.Limit) bool { return l.MBR != nil && !l.Shared && is(l.MBR) })
 	})
 }
 

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"plumbline/datapath"
-	"plumbline/datapath/afxdp"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/afxdp"
 )
 
 // Target is a P4Runtime server outside of the process.

@@ -6,22 +6,22 @@ import (
 	"net/netip"
 	"testing"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/afxdp"
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
-	"plumbline/datapath/vector"
-	"plumbline/p4/compiled"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/afxdp"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/p4/compiled"
 )
 
 // noLinks knows no MTU.
 type noLinks struct{}
 
-func (noLinks) MTU(*model.Rule, netip.Addr) int { return 1500 }
-func (noLinks) Router(bool) netip.Addr          { return netip.Addr{} }
-func (noLinks) Least() int                      { return 1500 }
-func (noLinks) MTUs(int) (n6, tunnel int)       { return 1500, 1500 }
+func (noLinks) MTU(*stages.Rule, netip.Addr) int { return 1500 }
+func (noLinks) Router(bool) netip.Addr           { return netip.Addr{} }
+func (noLinks) Least() int                       { return 1500 }
+func (noLinks) MTUs(int) (n6, tunnel int)        { return 1500, 1500 }
 
 // rig is an engine with a target in the process, without devices.
 type rig struct {

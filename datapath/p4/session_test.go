@@ -8,8 +8,8 @@ import (
 
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // Sessions and packets of the tests of the offload. Session n is that of UE 10.45.0.n: it has

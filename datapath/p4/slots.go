@@ -3,14 +3,14 @@ package p4
 import (
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"plumbline/api"
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // slotOf returns the place of a PDR for packets with so many octets in front of the user
 // packet, and plans its entry; nil: there is no room.
-func (o *offload) slotOf(p *plan, r *model.Rule, front uint8) *slot {
+func (o *offload) slotOf(p *plan, r *stages.Rule, front uint8) *slot {
 	sk := slotKey{r.Counters, front}
 	for _, sl := range p.slots {
 		if sl.slotKey == sk {
@@ -54,7 +54,7 @@ func (o *offload) slotOf(p *plan, r *model.Rule, front uint8) *slot {
 }
 
 // ruleEntry makes the entry of a PDR with its FAR and QERs; nil: there is no room for all of it.
-func (o *offload) ruleEntry(a *arena, kind p4rt.Update_Type, sl *slot, r *model.Rule) *p4rt.Update {
+func (o *offload) ruleEntry(a *arena, kind p4rt.Update_Type, sl *slot, r *stages.Rule) *p4rt.Update {
 	t, key := o.schema.tables[tableRules], []uint64{uint64(sl.index)}
 	if r.Action == api.Action_DROP {
 		return a.add(kind, t, key, actionRefuse, uint64(r.Refusal()))

@@ -1,6 +1,6 @@
 package p4
 
-import "plumbline/datapath"
+import "github.com/plumbline-upf/plumbline/datapath"
 
 // Target returns how the target is.
 func (d *Driver) Target() datapath.TargetState {

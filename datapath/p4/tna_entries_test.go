@@ -9,8 +9,8 @@ import (
 	p4info "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"plumbline/datapath"
-	"plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
 // entry is one as text says it: fields of the key and parameters by their names.

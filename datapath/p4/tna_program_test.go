@@ -12,7 +12,7 @@ import (
 	p4info "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"google.golang.org/protobuf/encoding/prototext"
 
-	"plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
 // part is a program that runs in this process: the pipeline of v1model, or one of the two parts of that of tna.

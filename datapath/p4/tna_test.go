@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // verdict is what becomes of a frame: it leaves by a port, or is handed to the CPU or dropped for a reason.

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // GTPU are the sockets of the endpoints, by address. All that they send goes where

@@ -2,7 +2,7 @@
 // at the entry of devices (tcx, or clsact on kernels before 6.6), for any device in any
 // namespace, beside the programs of others.
 //
-// Programs differ in bpf/ctx_skb.h and bpf/upf_tc.bpf.c alone; tables, slow path, next
+// Programs differ in bpf/upf/ctx_skb.h and bpf/upf/upf_tc.bpf.c alone; tables, slow path, next
 // hops and pins are those of package xdp, so that either takes over what the other has
 // left. What TC has more are super-packets: a TCP segment of up to 64 kbyte, which a
 // sender on this machine or the kernel made of many packets, goes through whole and
@@ -16,7 +16,7 @@ package tc
 import (
 	"fmt"
 
-	"plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
 )
 
 // Config is that of package xdp. Hook and Mode are not looked at.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // Queue is how many packets wait for the reader of a trace, at most.
@@ -44,7 +44,7 @@ func (s *Set) Start(f datapath.TraceFilter, now func() uint64) (*Trace, error) {
 	case len(all) == datapath.MaxTraces:
 		return nil, fmt.Errorf("%w: %d", datapath.ErrTraces, len(all))
 	}
-	x := &Trace{set: s, now: now, packets: make(chan *datapath.TracePacket, Queue), rate: model.Limiter{PerSecond: uint64(f.Rate)}}
+	x := &Trace{set: s, now: now, packets: make(chan *datapath.TracePacket, Queue), rate: stages.Limiter{PerSecond: uint64(f.Rate)}}
 	x.filter.Store(&f)
 	s.replace(append(all[:len(all):len(all)], x))
 	return x, nil
@@ -113,7 +113,7 @@ type Trace struct {
 	wanted, limited, lost atomic.Uint64
 
 	mu      sync.Mutex // of what follows
-	rate    model.Limiter
+	rate    stages.Limiter
 	packets chan *datapath.TracePacket
 	closed  bool
 }

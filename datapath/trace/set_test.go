@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 func filter(change func(f *datapath.TraceFilter)) datapath.TraceFilter {

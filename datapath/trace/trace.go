@@ -12,7 +12,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // MaxSample is one in how many packets a trace may take.

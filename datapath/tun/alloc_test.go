@@ -6,8 +6,8 @@ import (
 	"syscall"
 	"testing"
 
-	"plumbline/gtpu"
-	"plumbline/mmsg"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/mmsg"
 )
 
 // TestNoAllocation carries packets both ways, of flows that go together and that do not,

@@ -4,9 +4,9 @@ import (
 	"net/netip"
 	"sync"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 )
 
 // answers knows of GTP-U peers whether the neighbours by which they are reached answer.

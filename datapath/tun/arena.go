@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath/vector"
-	"plumbline/mmsg"
-	"plumbline/vnet"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/internal/mmsg"
+	"github.com/plumbline-upf/plumbline/internal/vnet"
 )
 
 // slotSize has room for the headroom and the largest packet, datagram or super-packet.

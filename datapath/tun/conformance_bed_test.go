@@ -15,8 +15,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
 )
 
 // bed is a driver in a namespace of its own, with real sockets and devices. A frame from

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath/vector"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // sending sends what leaves a vector, and takes it from where it has left.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/vnet"
+	"github.com/plumbline-upf/plumbline/internal/vnet"
 )
 
 // txQueueLen is how many packets the kernel keeps for a worker that is late.

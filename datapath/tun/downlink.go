@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath"
-	"plumbline/datapath/vector"
-	"plumbline/vnet"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/internal/vnet"
 )
 
 // downlink treats what the kernel gives to one queue of a data network's device.

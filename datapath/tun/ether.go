@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/datapath/model"
-	"plumbline/datapath/vector"
-	"plumbline/vnet"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/internal/vnet"
 )
 
 const (
@@ -42,7 +42,7 @@ type proxy struct {
 	dev    *device
 	covers func(a netip.Addr) bool
 	out    *vnet.Writer
-	limit  model.Limiter
+	limit  stages.Limiter
 }
 
 // answersPerSecond bounds what a bridge can make a device say.
@@ -128,6 +128,6 @@ func (x *proxy) neighbour(b []byte) []byte {
 	b[78] = 2                                      // target's link-layer address
 	copy(b[80:86], x.dev.peer[:])
 	b[56], b[57] = 0, 0
-	binary.BigEndian.PutUint16(b[56:], model.UpperChecksum(b[lenEthernet:], protoICMPv6, lenIPv6))
+	binary.BigEndian.PutUint16(b[56:], stages.UpperChecksum(b[lenEthernet:], protoICMPv6, lenIPv6))
 	return b
 }

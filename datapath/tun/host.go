@@ -12,8 +12,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath/rawip"
-	"plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/datapath/rawip"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
 )
 
 // maxPeers is how many GTP-U peers the MTUs of the routes to are known; those of others

@@ -7,7 +7,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // linkState is what packets ask for.
@@ -77,8 +77,8 @@ func (h *host) complete(s *linkState) {
 	h.now.Store(s)
 }
 
-// MTU implements [model.Links].
-func (h *host) MTU(r *model.Rule, _ netip.Addr) int {
+// MTU implements [stages.Links].
+func (h *host) MTU(r *stages.Rule, _ netip.Addr) int {
 	s := h.now.Load()
 	if r.Outer == nil {
 		return s.n6[h.d.cfg.N6.Of(r.Way)]
@@ -93,7 +93,7 @@ func (h *host) MTU(r *model.Rule, _ netip.Addr) int {
 	return mtu
 }
 
-// Router implements [model.Links].
+// Router implements [stages.Links].
 func (h *host) Router(v6 bool) netip.Addr {
 	s := h.now.Load()
 	if v6 {

@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/gtpu"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // TestNetworks: a session of the second data network leaves by its device, and what comes

@@ -6,13 +6,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath"
-	"plumbline/datapath/nexthop"
-	"plumbline/datapath/rawip"
-	"plumbline/datapath/vector"
-	"plumbline/gtpu"
-	"plumbline/mmsg"
-	"plumbline/vnet"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/rawip"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/mmsg"
+	"github.com/plumbline-upf/plumbline/internal/vnet"
 )
 
 // output sends what leaves a vector: it is of one goroutine.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // TestRoutes: routes of sessions come and go with them; what the host cannot have is

@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath"
-	"plumbline/datapath/rawip"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/rawip"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // Socket buffers in octets: what may come while a worker is busy with a batch, and what

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath"
-	"plumbline/gtpu"
-	"plumbline/mmsg"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/mmsg"
 )
 
 // TestPort: a port that somebody else has is refused, however willing that one is to share

@@ -10,9 +10,9 @@ import (
 	"github.com/safchain/ethtool"
 	"golang.org/x/sys/unix"
 
-	"plumbline/api"
-	"plumbline/lab/generator"
-	"plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/meter"
 )
 
 // BenchmarkThroughput is what arrives per second of frames of 1400 octets that are offered

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"sync"
 
-	"plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
 )
 
 // traffic is sockets, devices and what carries packets between them.

@@ -27,10 +27,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
 )
 
 // Limits and defaults of [Config].
@@ -69,8 +69,8 @@ type Config struct {
 	Pools []netip.Prefix
 
 	EchoInterval time.Duration // see [vector.Config]
-	Buffer       model.BufferLimits
-	Advertise    *model.RouterAdvertisement
+	Buffer       stages.BufferLimits
+	Advertise    *stages.RouterAdvertisement
 	MeterBurst   time.Duration
 	Log          *slog.Logger
 

@@ -6,9 +6,9 @@ import (
 	"os"
 	"time"
 
-	"plumbline/datapath"
-	"plumbline/datapath/vector"
-	"plumbline/mmsg"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/internal/mmsg"
 )
 
 // Messages that a socket gives at a time: many where each is one datagram, few where the

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // What leaves for an F-TEID of our own is kept until the vector has been treated, and

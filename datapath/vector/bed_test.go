@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // bed is an engine with devices that are not there.
@@ -54,7 +54,7 @@ func openBed(t testing.TB, change ...func(b *bed, c *Config)) *bed {
 }
 
 // MTU implements [Links].
-func (b *bed) MTU(*model.Rule, netip.Addr) int { return b.mtu }
+func (b *bed) MTU(*stages.Rule, netip.Addr) int { return b.mtu }
 
 // Router implements [Links].
 func (b *bed) Router(v6 bool) netip.Addr {

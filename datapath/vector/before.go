@@ -3,8 +3,8 @@ package vector
 import (
 	"slices"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // What stands before the engine and treats packets by rules of its sessions asks these.
@@ -13,7 +13,7 @@ import (
 func (w *Worker) Traced() bool { return w.e.traces.On() }
 
 // Candidates returns the rules of a key, in Precedence order. They do not change.
-func (e *Engine) Candidates(k datapath.Key) []*model.Rule {
+func (e *Engine) Candidates(k datapath.Key) []*stages.Rule {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return slices.Clone(e.sessions.Candidates(k))
@@ -21,7 +21,7 @@ func (e *Engine) Candidates(k datapath.Key) []*model.Rule {
 
 // Count adds what was forwarded and dropped elsewhere by a rule. Its session may have
 // changed since, as long as the rule's counts go on.
-func (e *Engine) Count(r *model.Rule, n datapath.Total) {
+func (e *Engine) Count(r *stages.Rule, n datapath.Total) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	e.stages.MeasureMany(r, n)

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // The first session of the benchmarks; the others follow by one.

@@ -1,8 +1,8 @@
 package vector
 
 import (
-	"plumbline/api"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // Carry adds what another datapath has counted for a session, as
@@ -15,11 +15,11 @@ func (e *Engine) Carry(seid uint64, u *api.SessionUsage) error {
 
 // Stages are those that treat what is rare, and have learnt of packets what outlives
 // them.
-func (e *Engine) Stages() *model.Stages { return &e.stages }
+func (e *Engine) Stages() *stages.Stages { return &e.stages }
 
 // Inherit lets the engine go on with what the stages of another datapath have learnt,
 // before the first packet.
-func (e *Engine) Inherit(from *model.Stages) model.Inherited {
+func (e *Engine) Inherit(from *stages.Stages) stages.Inherited {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.sessions.Inherit(from)

@@ -1,8 +1,8 @@
 package vector
 
 import (
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // find asks where the records of the packets are, and then for both lines of each of
@@ -60,7 +60,7 @@ func (w *Worker) elsewhere(k *work) *record {
 
 // touch has what a rule needs come from memory.
 func (w *Worker) touch(r *rule) {
-	w.sink += model.Touch(r.counters, r.first.meter, r.first.volume)
+	w.sink += stages.Touch(r.counters, r.first.meter, r.first.volume)
 }
 
 // match returns the PDR of a packet whose record is found, or why it has none; neither:

@@ -3,7 +3,7 @@ package vector
 import (
 	"encoding/binary"
 
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // emit makes the packet that leaves, in the buffer in which it came.

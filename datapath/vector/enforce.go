@@ -1,8 +1,8 @@
 package vector
 
 import (
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // enforce asks gates, quotas and meters, and counts the packet if they let it not pass.
@@ -35,7 +35,7 @@ func (w *Worker) admit(r *rule, octets int) datapath.Reason {
 
 func (r *rule) direction() int {
 	if r.has(uplink) {
-		return model.Uplink
+		return stages.Uplink
 	}
-	return model.Downlink
+	return stages.Downlink
 }

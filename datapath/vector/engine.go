@@ -9,16 +9,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/datapath/trace"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/datapath/trace"
 )
 
 // Config says where the UPF stands.
 type Config struct {
 	// About is what the datapath around the engine can do: what
-	// [model.Capabilities] says, less what its I/O cannot. Nil: all of that.
+	// [stages.Capabilities] says, less what its I/O cannot. Nil: all of that.
 	About       *api.Capabilities
 	Name        string // of the datapath: "tun"
 	Endpoints   []datapath.Endpoint
@@ -26,19 +26,19 @@ type Config struct {
 	MaxSessions int
 	Links       Links
 	Hosts       *Hosts // this host's addresses, to which no user packet may go; nil: none
-	Buffer      model.BufferLimits
-	Advertise   *model.RouterAdvertisement
-	MeterBurst  time.Duration      // 0: [model.DefaultBurst]
+	Buffer      stages.BufferLimits
+	Advertise   *stages.RouterAdvertisement
+	MeterBurst  time.Duration      // 0: [stages.DefaultBurst]
 	Echo        time.Duration      // how often GTP-U peers are asked whether they are there; 0: never
 	Now         func() (ns uint64) // monotonic; nil: the kernel's
 	ChoosePort  func(n int) int    // where a NAT's search begins; nil: anywhere
-	Secret      []byte             // of [model.Redirects]; nil: one of its own
+	Secret      []byte             // of [stages.Redirects]; nil: one of its own
 	Log         *slog.Logger       // nil: nobody reads it
 	// Device names the device behind a way of N6, for traces; nil: as N6 has it.
 	Device func(way int) string
 	// PeerDevice names the device by which GTP-U messages to a peer leave, for traces; "",
 	// or nil: that of the endpoint, or the endpoint, if the kernel picks devices.
-	PeerDevice func(o *model.Outer) string
+	PeerDevice func(o *stages.Outer) string
 	// Quiet says when no Error Indication is sent: see [datapath.Restart].
 	Quiet *datapath.Quiet
 	// Sockets: GTP-U messages leave through UDP sockets, so that the source port is theirs.
@@ -53,7 +53,7 @@ type Config struct {
 // Links is what the engine knows of the devices. Its methods are called for
 // packets: they must be fast, and for several goroutines.
 type Links interface {
-	model.Links
+	stages.Links
 	// Least returns an MTU that no link falls below: what is not longer, outer
 	// headers included, is sent without asking further. 0: not known.
 	Least() int
@@ -65,9 +65,9 @@ type Links interface {
 // Engine is the UPF between the I/O of workers. It is a [datapath.Driver].
 type Engine struct {
 	cfg      Config
-	stages   model.Stages
+	stages   stages.Stages
 	events   datapath.Events
-	sessions *model.Sessions
+	sessions *stages.Sessions
 	tables   *tables
 	bare     []bool // by number of the data network: it is there, and for IP packets
 	mappings mappings
@@ -87,8 +87,8 @@ type Engine struct {
 	totalsMu           sync.Mutex // held for a sum, before mu
 	totals             totals     // last returned
 	traces             trace.Set
-	errored            *model.Errored
-	paths              *model.Paths[peer]
+	errored            *stages.Errored
+	paths              *stages.Paths[peer]
 	answers, strangers limiter
 }
 
@@ -100,7 +100,7 @@ func New(cfg Config) *Engine {
 	cfg.complete()
 	e := &Engine{
 		cfg: cfg, mappings: mappings{max: datapath.MaxMappings}, peers: peers{map[peer]int{}, map[netip.Addr]int{}},
-		retired: totals{}, totals: totals{}, errored: model.NewErrored(),
+		retired: totals{}, totals: totals{}, errored: stages.NewErrored(),
 		restart: datapath.Restart{Quiet: cfg.Quiet},
 	}
 	e.paths = e.newPaths()
@@ -110,17 +110,17 @@ func New(cfg Config) *Engine {
 	for i := range cfg.N6.Networks {
 		e.bare[1+i] = !cfg.N6.Networks[i].Ethernet
 	}
-	e.sessions = model.NewSessions(model.SessionsConfig{
+	e.sessions = stages.NewSessions(stages.SessionsConfig{
 		Name: cfg.Name, Endpoints: cfg.Endpoints, N6: &e.cfg.N6, Max: uint64(cfg.MaxSessions), MeterBurst: cfg.MeterBurst,
 		Now: cfg.Now, Index: e.tables, Stages: &e.stages,
 	})
 	e.own = e.newWorker()
-	e.stages = model.Stages{
+	e.stages = stages.Stages{
 		Tables: e.sessions, Now: cfg.Now, Post: e.events.Post,
-		Buffer: model.NewBuffer(cfg.Buffer, cfg.Now, e.own.count),
-		Links:  cfg.Links, Answers: model.NewAnswers(), Advertise: cfg.Advertise, Bridge: model.NewBridge(nil),
+		Buffer: stages.NewBuffer(cfg.Buffer, cfg.Now, e.own.count),
+		Links:  cfg.Links, Answers: stages.NewAnswers(), Advertise: cfg.Advertise, Bridge: stages.NewBridge(nil),
 		N6:        e.networks(),
-		Redirects: model.NewRedirects(cfg.Secret), Names: model.NewNames(nil), Endpoints: cfg.Endpoints, Hosts: cfg.Hosts,
+		Redirects: stages.NewRedirects(cfg.Secret), Names: stages.NewNames(nil), Endpoints: cfg.Endpoints, Hosts: cfg.Hosts,
 	}
 	return e
 }
@@ -128,10 +128,10 @@ func New(cfg Config) *Engine {
 // complete fills in what was left out.
 func (c *Config) complete() {
 	if c.About == nil {
-		c.About = model.Capabilities(c.Name, c.Endpoints, &c.N6, uint64(c.MaxSessions))
+		c.About = stages.Capabilities(c.Name, c.Endpoints, &c.N6, uint64(c.MaxSessions))
 	}
-	if c.Buffer == (model.BufferLimits{}) {
-		c.Buffer = model.DefaultBufferLimits
+	if c.Buffer == (stages.BufferLimits{}) {
+		c.Buffer = stages.DefaultBufferLimits
 	}
 	if c.Now == nil {
 		c.Now = Monotonic
@@ -163,7 +163,7 @@ var (
 	_ datapath.SliceReporter  = (*Engine)(nil)
 	_ datapath.KeyReporter    = (*Engine)(nil)
 	_ datapath.Tracer         = (*Engine)(nil)
-	_ model.Inheritor         = (*Engine)(nil)
+	_ stages.Inheritor        = (*Engine)(nil)
 )
 
 // Capabilities implements [datapath.Driver].

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // filter is an SDF filter of the model, with addresses as numbers.
@@ -15,7 +15,7 @@ type filter struct {
 	rare                    bool // the SPI or the Flow Label is compared
 	spi                     int64
 	flowLabel               int32
-	remotePorts, localPorts []model.Ports
+	remotePorts, localPorts []stages.Ports
 }
 
 // prefix is what an address is compared with: IPv4 addresses are the low 32 bits.
@@ -25,7 +25,7 @@ type prefix struct {
 	maskHi, mask uint64
 }
 
-func newFilter(f *model.Filter) filter {
+func newFilter(f *stages.Filter) filter {
 	return filter{
 		remote: newPrefix(f.Remote), local: newPrefix(f.Local), protocol: int16(f.Protocol), tos: f.TOS & f.TOSMask, tosMask: f.TOSMask,
 		rare: f.SPI >= 0 || f.FlowLabel >= 0, spi: f.SPI, flowLabel: f.FlowLabel,
@@ -121,7 +121,7 @@ func (p *prefix) contains(version byte, a *[2]uint64) bool {
 	return p.version == 0 || p.version == version && a[0]&p.maskHi == p.hi && a[1]&p.mask == p.lo
 }
 
-func matchPorts(ranges []model.Ports, has bool, port uint16) bool {
+func matchPorts(ranges []stages.Ports, has bool, port uint16) bool {
 	if len(ranges) == 0 {
 		return true
 	}

@@ -1,6 +1,6 @@
 package vector
 
-import "plumbline/datapath"
+import "github.com/plumbline-upf/plumbline/datapath"
 
 // A worker remembers which PDR of a long list a flow has: of its key is all that a list
 // may look at, and the list itself. Rules that change are another list, so nobody

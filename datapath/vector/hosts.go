@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // Hosts is the addresses of this host, to which no user packet may go: a UE has no
@@ -72,6 +72,6 @@ func hostWord(a netip.Addr) uint32 {
 }
 
 func hostBit(word uint32) (at uint32, bit uint64) {
-	word *= model.FlowFactor
+	word *= stages.FlowFactor
 	return word >> 26, 1 << (word >> 20 & 63)
 }

@@ -6,20 +6,20 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // networks is the side of N6 for the model.
-func (e *Engine) networks() model.Networks {
-	n := model.Networks{N6: &e.cfg.N6}
+func (e *Engine) networks() stages.Networks {
+	n := stages.Networks{N6: &e.cfg.N6}
 	clamps := false
 	for i := range e.cfg.N6.Networks {
 		d := &e.cfg.N6.Networks[i]
 		clamps = clamps || d.MSSClamp != 0
-		var nat *model.NAT
+		var nat *stages.NAT
 		if d.NAT != nil {
-			nat = model.NewNAT(d.NAT, &e.mappings, e.cfg.ChoosePort, teller(e.cfg.Log, d.Name))
+			nat = stages.NewNAT(d.NAT, &e.mappings, e.cfg.ChoosePort, teller(e.cfg.Log, d.Name))
 		}
 		n.NATs = append(n.NATs, nat)
 	}
@@ -42,8 +42,8 @@ func (e *Engine) isEthernet(network int) bool {
 }
 
 // teller logs which UE has which ports of a NAT, which RFC 6888, 4 asks for.
-func teller(log *slog.Logger, network string) func(b model.PortBlock, given bool) {
-	return func(b model.PortBlock, given bool) {
+func teller(log *slog.Logger, network string) func(b stages.PortBlock, given bool) {
+	return func(b stages.PortBlock, given bool) {
 		what := "ports returned"
 		if given {
 			what = "ports given"
@@ -52,14 +52,14 @@ func teller(log *slog.Logger, network string) func(b model.PortBlock, given bool
 	}
 }
 
-// mappings is the [model.NATStore] of all NATs: it counts them.
+// mappings is the [stages.NATStore] of all NATs: it counts them.
 type mappings struct {
 	mu       sync.Mutex
 	max, use int
 }
 
-// Add implements [model.NATStore].
-func (m *mappings) Add(one model.Mapping) *model.Mapping {
+// Add implements [stages.NATStore].
+func (m *mappings) Add(one stages.Mapping) *stages.Mapping {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.use >= m.max {
@@ -69,8 +69,8 @@ func (m *mappings) Add(one model.Mapping) *model.Mapping {
 	return &one
 }
 
-// Remove implements [model.NATStore].
-func (m *mappings) Remove(*model.Mapping) {
+// Remove implements [stages.NATStore].
+func (m *mappings) Remove(*stages.Mapping) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.use--

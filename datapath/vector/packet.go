@@ -14,8 +14,8 @@ package vector
 import (
 	"net/netip"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // MaxVector is how many packets a vector has at most.
@@ -45,7 +45,7 @@ type Packet struct {
 
 	// How it leaves.
 	Reason datapath.Reason // of one that came: what became of it; ReasonNone: it leaves, here or as others
-	Outer  *model.Outer    // to whom the GTP-U message goes, and from which address; nil: bare
+	Outer  *stages.Outer   // to whom the GTP-U message goes, and from which address; nil: bare
 	Source uint16          // with Outer: UDP source port that it should have: one for each flow of the user
 	Port   uint16          // with Outer: UDP destination port
 	DSCP   byte            // with Outer: of the outer header

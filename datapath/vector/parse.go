@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"math"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // work is a packet of the vector that is treated.
@@ -151,5 +151,5 @@ func (k *work) flow(u []byte) uint32 {
 			ports = binary.BigEndian.Uint32(u[header:])
 		}
 	}
-	return (h ^ ports) * model.FlowFactor
+	return (h ^ ports) * stages.FlowFactor
 }

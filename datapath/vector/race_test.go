@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // arrivals is what the gNB of [TestChangeUnderTraffic] gets of two flows.
@@ -84,7 +84,7 @@ func (a *arrivals) send(e *Engine, flow byte, done chan struct{}) uint32 {
 // the last packet of its tunnel.
 func TestChangeUnderTraffic(t *testing.T) {
 	a := &arrivals{t: t, ended: map[uint32]bool{}}
-	unlimited := model.DefaultBufferLimits
+	unlimited := stages.DefaultBufferLimits
 	unlimited.Packets, unlimited.Octets, unlimited.TotalOctets = 1<<20, 1<<30, 1<<30
 	b := openBed(t, func(_ *bed, c *Config) { c.Send, c.Now, c.Buffer = a.take, nil, unlimited })
 	peer := conformance.GNBAddress.As4()

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/datapath"
-	"plumbline/datapath/conformance/exact"
-	"plumbline/datapath/conformance/random"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/conformance/exact"
+	"github.com/plumbline-upf/plumbline/datapath/conformance/random"
 )
 
 // firstSeeds are those of every run. With SOAK it goes on for that time.

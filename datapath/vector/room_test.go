@@ -7,9 +7,9 @@ import (
 	"encoding/hex"
 	"testing"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // TestNoRoom relays G-PDUs whose header grows, each right behind another: both leave

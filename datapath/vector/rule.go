@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"plumbline/api"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // rule is a PDR with what it names, as the stages have it.
@@ -21,17 +21,17 @@ type rule struct {
 	qfis    uint64 // bit n is QFI n; 0: any
 
 	sdf      *[]filter // with filtered: one has to match
-	model    [1]*model.Rule
-	counters *model.Counters
-	outer    *model.Outer
+	model    [1]*stages.Rule
+	counters *stages.Counters
+	outer    *stages.Outer
 	first    touched
 }
 
 // touched is what of a rule lies elsewhere, so that it can be on its way from
 // memory before it is needed; nil: there is none.
 type touched struct {
-	meter  *model.Meter
-	volume *model.Volume
+	meter  *stages.Meter
+	volume *stages.Volume
 }
 
 type flags uint32
@@ -62,12 +62,12 @@ const (
 func (r *rule) has(f flags) bool { return r.flags&f != 0 }
 
 // compile makes the rule that the stages have of one of the model.
-func (e *Engine) compile(m *model.Rule) rule {
-	r := rule{model: [1]*model.Rule{m}, counters: m.Counters, outer: m.Outer, network: uint8(m.Network), way: uint8(m.Way), qfi: m.QFI, qfis: m.QFIs}
+func (e *Engine) compile(m *stages.Rule) rule {
+	r := rule{model: [1]*stages.Rule{m}, counters: m.Counters, outer: m.Outer, network: uint8(m.Network), way: uint8(m.Way), qfi: m.QFI, qfis: m.QFIs}
 	r.set(uplink, m.Uplink)
 	r.set(accounted, m.Gate || len(m.Limits)+len(m.URRs) > 0)
 	r.set(simple, !m.Gate && len(m.URRs) <= 1 && (len(m.Limits) == 0 || len(m.Limits) == 1 && m.Limits[0].GBR == nil && m.Limits[0].Packets == nil))
-	r.set(undetected, m.Opaque || m.Ethernet != nil || slices.ContainsFunc(m.Filters, func(f model.Filter) bool { return f.Named() }))
+	r.set(undetected, m.Opaque || m.Ethernet != nil || slices.ContainsFunc(m.Filters, func(f stages.Filter) bool { return f.Named() }))
 	r.set(slow, m.Action != api.Action_FORW || m.Wrap != nil || m.Unwrap != api.Unwrap_UNWRAP_NONE || m.Redirect != nil || len(m.Copies) > 0 || m.DropsContainer || m.Outer != nil && m.Outer.ToCP)
 	r.set(address, m.UEIPv4.IsValid() || m.UEIPv6.IsValid() || len(m.Routes) > 0)
 	r.set(routed, len(m.Routes) > 0)
@@ -104,14 +104,14 @@ func (r *rule) set(f flags, is bool) {
 	}
 }
 
-func (r *rule) compileOuter(m *model.Rule) {
+func (r *rule) compileOuter(m *stages.Rule) {
 	r.flags |= tunnel
 	r.teid = m.Outer.TEID
 	r.set(outer6, m.Outer.Peer.Is6())
 	r.set(toAccess, m.Outer.ToAccess)
 	r.set(hasQFI, m.QFI != 0)
 	r.set(slow, !m.Outer.Local.IsValid())
-	r.set(plain, m.Marks == model.Marks{})
+	r.set(plain, m.Marks == stages.Marks{})
 	if m.Outer.DSCP >= 0 {
 		r.flags |= hasDSCP
 		r.dscp = m.OuterDSCP(0)
@@ -119,7 +119,7 @@ func (r *rule) compileOuter(m *model.Rule) {
 }
 
 // compileBare: what the way does with packets, beside routing them.
-func (e *Engine) compileBare(r *rule, m *model.Rule) {
+func (e *Engine) compileBare(r *rule, m *stages.Rule) {
 	n6 := &e.cfg.N6
 	if len(n6.Networks) == 0 {
 		return
@@ -131,7 +131,7 @@ func (e *Engine) compileBare(r *rule, m *model.Rule) {
 	r.set(slow, p != nil && p.DSCP >= 0)
 }
 
-func (r *rule) touch(m *model.Rule) {
+func (r *rule) touch(m *stages.Rule) {
 	if len(m.Limits) > 0 {
 		r.first.meter = m.Limits[0].MBR
 	}

@@ -4,15 +4,15 @@ import (
 	"net/netip"
 	"sync"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // answer does what a GTP-U message asks for that the stages did not forward, but
 // sends not too much of it. The engine's lock is held for reading.
-func (w *Worker) answer(m model.Datagram, reason datapath.Reason) {
+func (w *Worker) answer(m stages.Datagram, reason datapath.Reason) {
 	e := w.e
 	if reason == datapath.PassSignalling {
 		switch h, err := gtpu.Parse(m.Payload); {
@@ -33,7 +33,7 @@ func (w *Worker) answer(m model.Datagram, reason datapath.Reason) {
 	for _, d := range e.stages.Signal(m, reason) {
 		if reason != datapath.PassSignalling || e.allow(m) {
 			if w.tracing != nil {
-				w.tracing.beside(&model.Sent{Packet: d.Packet(), Outer: &model.Outer{Local: d.From.Addr()}}, true)
+				w.tracing.beside(&stages.Sent{Packet: d.Packet(), Outer: &stages.Outer{Local: d.From.Addr()}}, true)
 			}
 			w.signal(d)
 		}
@@ -41,7 +41,7 @@ func (w *Worker) answer(m model.Datagram, reason datapath.Reason) {
 }
 
 // allow bounds what is sent to whom we do not send packets anyway.
-func (e *Engine) allow(m model.Datagram) bool {
+func (e *Engine) allow(m stages.Datagram) bool {
 	return e.peers.known(m.From.Addr()) || e.strangers.allow(e.cfg.Now())
 }
 
@@ -61,7 +61,7 @@ func (e *Engine) findErrored() {
 	for s, rules := range e.sessions.All() {
 		if r, t := sendsTo(rules, tunnels); r != nil {
 			e.events.Post(&api.Event{
-				Kind: api.EventKind_ERROR_INDICATION, Seid: s.SEID, RuleId: r.PDRID, Tunnel: model.EventTunnel(t),
+				Kind: api.EventKind_ERROR_INDICATION, Seid: s.SEID, RuleId: r.PDRID, Tunnel: stages.EventTunnel(t),
 			})
 		}
 		if n++; n%1024 == 0 { // others may change sessions, between two of them
@@ -71,7 +71,7 @@ func (e *Engine) findErrored() {
 	}
 }
 
-func sendsTo(rules []*model.Rule, tunnels map[gtpu.Tunnel]bool) (*model.Rule, gtpu.Tunnel) {
+func sendsTo(rules []*stages.Rule, tunnels map[gtpu.Tunnel]bool) (*stages.Rule, gtpu.Tunnel) {
 	for _, r := range rules {
 		if !r.Sends() {
 			continue
@@ -83,10 +83,10 @@ func sendsTo(rules []*model.Rule, tunnels map[gtpu.Tunnel]bool) (*model.Rule, gt
 	return nil, gtpu.Tunnel{}
 }
 
-// limiter is a [model.Limiter] for several goroutines.
+// limiter is a [stages.Limiter] for several goroutines.
 type limiter struct {
 	mu sync.Mutex
-	model.Limiter
+	stages.Limiter
 }
 
 func (l *limiter) allow(nowNs uint64) bool {
@@ -109,7 +109,7 @@ type peers struct {
 func (p *peers) known(a netip.Addr) bool { return p.addrs[a] > 0 }
 
 // add adds n for each rule that has an outer header.
-func (p *peers) add(rules []*model.Rule, n int) {
+func (p *peers) add(rules []*stages.Rule, n int) {
 	for _, r := range rules {
 		if r.Outer == nil {
 			continue
@@ -125,18 +125,18 @@ func (p *peers) add(rules []*model.Rule, n int) {
 }
 
 // newPaths asks the peers whether they are there.
-func (e *Engine) newPaths() *model.Paths[peer] {
-	return &model.Paths[peer]{
+func (e *Engine) newPaths() *stages.Paths[peer] {
+	return &stages.Paths[peer]{
 		Interval: e.cfg.Echo, Peer: func(p peer) netip.Addr { return p.addr },
 		Ask: func(p peer, seq uint16) {
-			_ = e.sending(func(w *Worker) error { w.signal(model.EchoRequest(p.local, p.addr, seq)); return nil })
+			_ = e.sending(func(w *Worker) error { w.signal(stages.EchoRequest(p.local, p.addr, seq)); return nil })
 		},
 		Tell: func(p peer, up bool) {
 			kind := api.EventKind_PATH_DOWN
 			if up {
 				kind = api.EventKind_PATH_UP
 			}
-			e.events.Post(&api.Event{Kind: kind, Tunnel: model.EventTunnel(gtpu.Tunnel{Peer: p.addr})})
+			e.events.Post(&api.Event{Kind: kind, Tunnel: stages.EventTunnel(gtpu.Tunnel{Peer: p.addr})})
 		},
 	}
 }

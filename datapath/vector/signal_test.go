@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // message lets a GTP-U message come to our N3 address.
@@ -50,9 +50,9 @@ func TestSupervise(t *testing.T) {
 	round(time.Second, 0)
 	round(time.Minute, 1) // number 2
 	b.message(conformance.GNBAddress2, gtpu.AppendEchoResponse(nil, 2))
-	round(model.EchoT3, 1)
-	round(model.EchoT3, 1)
-	round(model.EchoT3, 0)
+	round(stages.EchoT3, 1)
+	round(stages.EchoT3, 1)
+	round(stages.EchoT3, 0)
 	expect(api.EventKind_PATH_DOWN)
 	round(time.Minute, 1) // number 3
 	b.message(conformance.GNBAddress, gtpu.AppendEchoResponse(nil, 3))

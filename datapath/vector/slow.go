@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"net/netip"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // slowly treats a packet by the model.
@@ -28,7 +28,7 @@ func (w *Worker) slowly(p *Packet) {
 
 // tunnelled treats a GTP-U message.
 func (w *Worker) tunnelled(p *Packet) {
-	m := model.Datagram{From: p.From, To: netip.AddrPortFrom(p.To, gtpu.Port), Payload: p.Octets()}
+	m := stages.Datagram{From: p.From, To: netip.AddrPortFrom(p.To, gtpu.Port), Payload: p.Octets()}
 	out := w.e.stages.Tunnelled(m)
 	if w.passes > 0 && out.Reason == datapath.PassSignalling { // our own: none has come
 		w.answer(m, out.Reason)
@@ -42,11 +42,11 @@ func (w *Worker) tunnelled(p *Packet) {
 }
 
 // finish lets leave what the model made of a packet, or counts why it does not.
-func (w *Worker) finish(o model.Out) { w.finished(o, nil) }
+func (w *Worker) finish(o stages.Out) { w.finished(o, nil) }
 
 // finished is finish, and returns what became of the packet itself, which was made of
 // one that came, or nil.
-func (w *Worker) finished(o model.Out, came *Packet) datapath.Reason {
+func (w *Worker) finished(o stages.Out, came *Packet) datapath.Reason {
 	reason := o.Reason
 	if reason == datapath.ReasonNone {
 		s := o.Sent()
@@ -74,7 +74,7 @@ func (w *Worker) finished(o model.Out, came *Packet) datapath.Reason {
 }
 
 // other lets leave what leaves beside a packet: if answer, what its sender is told.
-func (w *Worker) other(s *model.Sent, answer bool) datapath.Reason {
+func (w *Worker) other(s *stages.Sent, answer bool) datapath.Reason {
 	reason := w.leavable(s)
 	if reason != datapath.ReasonNone {
 		return reason
@@ -87,7 +87,7 @@ func (w *Worker) other(s *model.Sent, answer bool) datapath.Reason {
 }
 
 // leavable says why a packet that the model made does not leave.
-func (w *Worker) leavable(s *model.Sent) datapath.Reason {
+func (w *Worker) leavable(s *stages.Sent) datapath.Reason {
 	if w.e.stages.IsOwn(s.Outer) {
 		return w.mayPass()
 	}
@@ -98,7 +98,7 @@ func (w *Worker) leavable(s *model.Sent) datapath.Reason {
 }
 
 // leave lets a packet leave that the model made of one that came, or of none: nil.
-func (w *Worker) leave(s model.Sent, came *Packet) {
+func (w *Worker) leave(s stages.Sent, came *Packet) {
 	p := w.fresh()
 	p.Buf, p.End = s.Packet, len(s.Packet)
 	if s.Outer != nil {

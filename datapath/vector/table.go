@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"unsafe"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // record is what a packet finds by its key: two cache lines, of which the first one
@@ -22,11 +22,11 @@ type record struct {
 // several are the PDRs of a key that has more than one.
 type several struct {
 	rules  []rule
-	models []*model.Rule
+	models []*stages.Rule
 }
 
 // candidates returns the same rules for the model.
-func (r *record) candidates() []*model.Rule {
+func (r *record) candidates() []*stages.Rule {
 	if r.more != nil {
 		return r.more.models
 	}
@@ -108,16 +108,16 @@ func (t *table) remove(key uint64) {
 	}
 }
 
-// tables are those of an engine: its [model.Index].
+// tables are those of an engine: its [stages.Index].
 type tables struct {
 	teids, v4, v6 table
 	routes        map[netip.Prefix]*record
 	routeBits     [2]uint64 // bit n: there may be a route of n bits; IPv4, IPv6
-	compile       func(r *model.Rule) rule
+	compile       func(r *stages.Rule) rule
 }
 
 // newTables returns those of so many sessions.
-func newTables(sessions int, compile func(r *model.Rule) rule) *tables {
+func newTables(sessions int, compile func(r *stages.Rule) rule) *tables {
 	n := 2 * sessions
 	return &tables{newTable(n), newTable(n), newTable(n), map[netip.Prefix]*record{}, [2]uint64{}, compile}
 }
@@ -135,8 +135,8 @@ func (t *tables) of(k datapath.Key) (*table, uint64) {
 	return nil, 0
 }
 
-// Candidates implements [model.Index].
-func (t *tables) Candidates(k datapath.Key) []*model.Rule {
+// Candidates implements [stages.Index].
+func (t *tables) Candidates(k datapath.Key) []*stages.Rule {
 	if tab, key := t.of(k); tab != nil {
 		if r := tab.find(key); r != nil {
 			return r.candidates()
@@ -184,8 +184,8 @@ func routeBit(p netip.Prefix) (version int, bit uint64) {
 	return version, 1 << (p.Bits() & 63)
 }
 
-// Bind implements [model.Index].
-func (t *tables) Bind(k datapath.Key, rules []*model.Rule) {
+// Bind implements [stages.Index].
+func (t *tables) Bind(k datapath.Key, rules []*stages.Rule) {
 	tab, key := t.of(k)
 	if tab != nil {
 		t.fill(tab.put(key), rules)
@@ -199,7 +199,7 @@ func (t *tables) Bind(k datapath.Key, rules []*model.Rule) {
 }
 
 // fill makes the rules those of a record.
-func (t *tables) fill(r *record, rules []*model.Rule) {
+func (t *tables) fill(r *record, rules []*stages.Rule) {
 	if len(rules) == 1 {
 		r.one[0] = t.compile(rules[0])
 		r.rules = r.one[:]
@@ -212,7 +212,7 @@ func (t *tables) fill(r *record, rules []*model.Rule) {
 	r.rules = r.more.rules
 }
 
-// Unbind implements [model.Index].
+// Unbind implements [stages.Index].
 func (t *tables) Unbind(k datapath.Key) {
 	if tab, key := t.of(k); tab != nil {
 		tab.remove(key)

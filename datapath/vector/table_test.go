@@ -6,11 +6,11 @@ import (
 	"testing"
 	"unsafe"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // TestRecord: a record is two cache lines, and begins one.
@@ -27,9 +27,9 @@ func TestRecord(t *testing.T) {
 // TestTables: whatever comes and goes, rules are found by their keys, and nothing is left
 // when all have gone.
 func TestTables(t *testing.T) {
-	made := newTables(16, func(m *model.Rule) rule { return rule{model: [1]*model.Rule{m}} })
+	made := newTables(16, func(m *stages.Rule) rule { return rule{model: [1]*stages.Rule{m}} })
 	r := rand.New(rand.NewPCG(1, 2))
-	want := map[datapath.Key][]*model.Rule{}
+	want := map[datapath.Key][]*stages.Rule{}
 	locals := []netip.Addr{conformance.N3Address, conformance.N3Address6, conformance.N9Address}
 	for range 20_000 {
 		n := r.Uint32N(300) + 1
@@ -41,7 +41,7 @@ func TestTables(t *testing.T) {
 			made.Unbind(k)
 			delete(want, k)
 		} else {
-			want[k] = []*model.Rule{{PDRID: n}, {PDRID: n + 1}}[:1+r.IntN(2)]
+			want[k] = []*stages.Rule{{PDRID: n}, {PDRID: n + 1}}[:1+r.IntN(2)]
 			made.Bind(k, want[k])
 		}
 		got := made.Candidates(k)

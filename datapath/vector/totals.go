@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // bucket is whose packets are counted together.
@@ -17,7 +17,7 @@ type bucket struct {
 // totals is what rules counted that are gone.
 type totals map[bucket]datapath.Total
 
-func (t totals) add(slice uint32, r *model.Rule, n datapath.Total) {
+func (t totals) add(slice uint32, r *stages.Rule, n datapath.Total) {
 	b := bucket{slice, r.Uplink}
 	sum := t[b]
 	sum.Add(n)
@@ -27,15 +27,15 @@ func (t totals) add(slice uint32, r *model.Rule, n datapath.Total) {
 // changed keeps what the rules of a session counted until it changed: those that are
 // gone, and all of them if it is of another slice now. What those have that go on is
 // taken from there (modulo 2^64).
-func (t totals) changed(before []*model.Rule, was uint32, after []*model.Rule, is uint32) {
+func (t totals) changed(before []*stages.Rule, was uint32, after []*stages.Rule, is uint32) {
 	for _, r := range before {
-		on := slices.ContainsFunc(after, func(o *model.Rule) bool { return o.Counters == r.Counters && o.Uplink == r.Uplink })
+		on := slices.ContainsFunc(after, func(o *stages.Rule) bool { return o.Counters == r.Counters && o.Uplink == r.Uplink })
 		if on && was == is {
 			continue
 		}
 		had := r.Counters.Total()
 		t.add(was, r, had)
-		if i := slices.IndexFunc(after, func(o *model.Rule) bool { return o.Counters == r.Counters }); i >= 0 {
+		if i := slices.IndexFunc(after, func(o *stages.Rule) bool { return o.Counters == r.Counters }); i >= 0 {
 			t.add(is, after[i], datapath.Total{Packets: -had.Packets, Octets: -had.Octets, Dropped: -had.Dropped})
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/datapath/trace"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/datapath/trace"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // Tracing: what becomes of chosen packets, for a person to read. Who does not trace pays
@@ -131,7 +131,7 @@ func (t *tracing) whole(p *Packet, b []byte) (octets int, data []byte) {
 	case p.Outside > 0:
 		t.room = append(t.room[:0], p.Buf[p.Start-int(p.Outside):p.End]...)
 	default:
-		q := Packet{Outer: &model.Outer{Local: p.From.Addr(), Peer: p.To}, Source: p.From.Port(), Port: gtpu.Port, DSCP: p.DSCP, Flow: p.Flow}
+		q := Packet{Outer: &stages.Outer{Local: p.From.Addr(), Peer: p.To}, Source: p.From.Port(), Port: gtpu.Port, DSCP: p.DSCP, Flow: p.Flow}
 		t.room = q.alone(t.room, b)
 	}
 	return len(t.room), t.room
@@ -169,7 +169,7 @@ func (t *tracing) fast(k *work) {
 
 // finished ends the record of what the model has treated: the packet itself first, and
 // then what leaves beside it. left is what the model made of it, before that was sent.
-func (t *tracing) finished(r *model.Rule, sent *model.Sent, reason datapath.Reason) {
+func (t *tracing) finished(r *stages.Rule, sent *stages.Sent, reason datapath.Reason) {
 	x := datapath.TracePacket{Reason: reason, Slow: t.told || t.waited}
 	t.told = true
 	if r != nil {
@@ -191,7 +191,7 @@ func (t *tracing) finished(r *model.Rule, sent *model.Sent, reason datapath.Reas
 }
 
 // beside tells of what leaves beside the packet: if answer, what its sender is told.
-func (t *tracing) beside(sent *model.Sent, answer bool) {
+func (t *tracing) beside(sent *stages.Sent, answer bool) {
 	if !t.may || !t.choose(datapath.ReasonNone) {
 		return
 	}
@@ -238,7 +238,7 @@ func (e *Engine) deviceAt(p *Packet) string {
 }
 
 // deviceOf names the device by which a packet leaves.
-func (e *Engine) deviceOf(o *model.Outer, way int) string {
+func (e *Engine) deviceOf(o *stages.Outer, way int) string {
 	if o == nil {
 		return e.cfg.Device(way)
 	}
@@ -265,7 +265,7 @@ func (e *Engine) endpointDevice(local netip.Addr) string {
 }
 
 // userPacket returns the packet inside one that is sent.
-func userPacket(s *model.Sent) []byte {
+func userPacket(s *stages.Sent) []byte {
 	if s.Outer == nil {
 		return s.Packet
 	}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"testing"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 var everything = datapath.TraceFilter{All: true, Sample: 1, Rate: datapath.MaxTraceRate, Snap: datapath.MaxTraceSnap}

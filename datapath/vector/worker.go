@@ -3,8 +3,8 @@ package vector
 import (
 	"sync/atomic"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // cacheLine is how many octets counters of workers keep away from each other.
@@ -158,9 +158,9 @@ func (w *Worker) countMany(r datapath.Reason, n int) {
 }
 
 // signal lets a GTP-U message of the UPF's own leave.
-func (w *Worker) signal(d model.Datagram) {
+func (w *Worker) signal(d stages.Datagram) {
 	p := w.fresh()
-	p.Outer = &model.Outer{Peer: d.To.Addr(), Local: d.From.Addr(), DSCP: int(d.DSCP)}
+	p.Outer = &stages.Outer{Peer: d.To.Addr(), Local: d.From.Addr(), DSCP: int(d.DSCP)}
 	p.Buf = d.Packet()
 	p.End = len(p.Buf)
 	p.takeOuter()

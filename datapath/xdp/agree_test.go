@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // FuzzAgreesWithModel: whatever arrives, the programs and the model do the same
@@ -22,7 +22,7 @@ func FuzzAgreesWithModel(f *testing.F) {
 		}
 	}
 	b := openBed(f, conformance.MaxSessions)
-	m := model.New(model.Config{
+	m := stages.New(stages.Config{
 		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions, Hosts: conformance.HostAddresses, Now: monotonic,
 		MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6,
 	})

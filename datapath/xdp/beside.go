@@ -12,7 +12,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // beside is what an earlier process has left and this one cannot adopt, because
@@ -58,7 +58,7 @@ func mapPinned[T any](path string) (mapped[T], error) {
 }
 
 // find returns the record of a URR in the old tables, or nil.
-func (b *beside) find(seid uint64, id uint32) *model.Volume {
+func (b *beside) find(seid uint64, id uint32) *stages.Volume {
 	if b == nil {
 		return nil
 	}
@@ -70,11 +70,11 @@ func (b *beside) find(seid uint64, id uint32) *model.Volume {
 }
 
 // volume returns the record of the URR in a slot.
-func (b *beside) volume(slot uint32) *model.Volume {
+func (b *beside) volume(slot uint32) *stages.Volume {
 	if b.accounts.slots != nil {
-		return (*model.Volume)(unsafe.Pointer(&b.accounts.slots[slot].Urr))
+		return (*stages.Volume)(unsafe.Pointer(&b.accounts.slots[slot].Urr))
 	}
-	return (*model.Volume)(unsafe.Pointer(&b.urrs.slots[slot]))
+	return (*stages.Volume)(unsafe.Pointer(&b.urrs.slots[slot]))
 }
 
 func (b *beside) close() error {
@@ -107,7 +107,7 @@ func (d *Driver) takeOver() error {
 	return errors.Join(err, d.pins.serve())
 }
 
-func addVolume(to, from *model.Volume) {
+func addVolume(to, from *stages.Volume) {
 	for i := range to.Octets {
 		atomic.AddUint64(&to.Octets[i], atomic.LoadUint64(&from.Octets[i]))
 		atomic.AddUint64(&to.Packets[i], atomic.LoadUint64(&from.Packets[i]))

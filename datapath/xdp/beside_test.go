@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"plumbline/lab/scratch/bpffs"
+	"github.com/plumbline-upf/plumbline/lab/scratch/bpffs"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // change is a replacement of a session under way: what is reserved for it so
@@ -22,7 +22,7 @@ type change struct {
 	others []held   // meters and URRs
 	slow   []slowRule
 	hops   []uint32
-	models []*model.Rule  // of all PDRs, if the slow path does or did any of them
+	models []*stages.Rule // of all PDRs, if the slow path does or did any of them
 	routes []netip.Prefix // framed routes
 	fresh  []netip.Prefix // those of them that were not there before
 	hosts  *hostSet       // that filters name; nil: none
@@ -273,7 +273,7 @@ func (c *change) find(k kind, id uint32) (uint32, bool) {
 
 // meter returns the slot of the QER's meter: the session's, also from before the
 // start, when the rule named the slot before, or a new one.
-func (c *change) meter(q *api.QER, limit model.MeterKind, uplink bool, before uint32) (uint32, error) {
+func (c *change) meter(q *api.QER, limit stages.MeterKind, uplink bool, before uint32) (uint32, error) {
 	k, id := meterKind(q, limit, uplink)
 	if slot, ok := c.find(k, id); ok {
 		return slot, nil
@@ -288,7 +288,7 @@ func (c *change) meter(q *api.QER, limit model.MeterKind, uplink bool, before ui
 	if !ok {
 		var err error
 		home := uint32(0)
-		if limit == model.MBR && !k.isShared() {
+		if limit == stages.MBR && !k.isShared() {
 			home = c.homeMeter(uplink)
 		}
 		if slot, err = c.d.meters.reserve(home); err != nil {
@@ -313,7 +313,7 @@ func (c *change) holds(meter uint32) bool {
 	return false
 }
 
-func meterKind(q *api.QER, limit model.MeterKind, uplink bool) (k kind, id uint32) {
+func meterKind(q *api.QER, limit stages.MeterKind, uplink bool) (k kind, id uint32) {
 	k, id = meters+kind(limit)*meterKinds, q.GetId()
 	if q.GetShared() != 0 {
 		k, id = k+sharedMeters, q.GetShared()

@@ -1,9 +1,9 @@
 package xdp
 
 import (
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // fillAll makes the content of all rules.
@@ -55,7 +55,7 @@ func (c *change) fill(p *placed) error {
 		if datapath.MBR(q, source) == 0 {
 			continue
 		}
-		slot, err := c.meter(q, model.MBR, datapath.Uplink(source), before[n])
+		slot, err := c.meter(q, stages.MBR, datapath.Uplink(source), before[n])
 		if err != nil {
 			return &datapath.RuleError{Type: api.RuleType_QER_RULE, ID: id, Err: err}
 		}

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // TestChangeUnderTraffic changes a rule back and forth while packets run

@@ -3,8 +3,8 @@ package xdp
 import (
 	"sync/atomic"
 
-	"plumbline/api"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // commit makes the change visible; it cannot fail. The slow path is locked out
@@ -43,7 +43,7 @@ func (c *change) commit(discard bool) *session {
 func (c *change) setMeters() {
 	now := c.d.cfg.now()
 	for _, q := range c.in.GetQers() {
-		for limit := model.MBR; limit <= model.PacketRate; limit++ {
+		for limit := stages.MBR; limit <= stages.PacketRate; limit++ {
 			for _, uplink := range []bool{true, false} {
 				if slot, ok := c.find(meterKind(q, limit, uplink)); ok {
 					c.d.meters.meter(slot).Set(q, limit, uplink, c.d.cfg.MeterBurst, now)

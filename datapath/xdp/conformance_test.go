@@ -11,10 +11,10 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
 
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // bed is a driver without devices: its programs are run by BPF_PROG_RUN.
@@ -102,7 +102,7 @@ func openConfig(t testing.TB, cfg Config, p *ports) *bed {
 	b.slow.send = b
 	b.slow.host = bedHost{}
 	b.own.set(conformance.HostAddresses)
-	b.slow.stages.Redirects = model.NewRedirects(conformance.Secret)
+	b.slow.stages.Redirects = stages.NewRedirects(conformance.Secret)
 	b.resolve(t)
 	for _, start := range []func() error{b.startURREvents, b.startWatching} {
 		if err := start(); err != nil {
@@ -281,7 +281,7 @@ func (b *bed) frame(t testing.TB, prog *ebpf.Program, port conformance.Port, fra
 
 // datagram is what the kernel gives to a GTP-U socket of a packet. The length in
 // the UDP header, which the programs do not look at, is taken to be right.
-func datagram(ip []byte) model.Datagram {
+func datagram(ip []byte) stages.Datagram {
 	header, size := 4*int(ip[0]&0xf), int(binary.BigEndian.Uint16(ip[2:]))
 	from, _ := netip.AddrFromSlice(ip[12:16])
 	to, _ := netip.AddrFromSlice(ip[16:20])
@@ -291,7 +291,7 @@ func datagram(ip []byte) model.Datagram {
 		to, _ = netip.AddrFromSlice(ip[24:40])
 	}
 	udp := ip[header:size]
-	return model.Datagram{
+	return stages.Datagram{
 		From:    netip.AddrPortFrom(from, binary.BigEndian.Uint16(udp)),
 		To:      netip.AddrPortFrom(to, binary.BigEndian.Uint16(udp[2:])),
 		Payload: udp[8:],

@@ -11,8 +11,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // copier makes the copies that FARs ask for (DUPL). Packets that the programs have
@@ -34,7 +34,7 @@ type copier struct {
 // lateCopies are those of a packet of the slow path.
 type lateCopies struct {
 	at  uint64 // ns of bpf_ktime_get_ns(), when it was treated
-	out model.Out
+	out stages.Out
 }
 
 // maxLate is how many packets of the slow path may have copies that wait.
@@ -114,7 +114,7 @@ func (c *copier) take(t toCopy) {
 		c.s.count(datapath.DropCopy)
 		return
 	}
-	out, from := model.Out{Rule: r, Lost: len(r.Copies)}, came{}
+	out, from := stages.Out{Rule: r, Lost: len(r.Copies)}, came{}
 	if !t.tunnelled {
 		from = came{packet: t.frame[min(lenEthernet, len(t.frame)):], device: t.device}
 		out.Copies, out.Lost = c.s.stages.CopyBare(r, d.networkOn(t.device), from.packet)
@@ -127,7 +127,7 @@ func (c *copier) take(t toCopy) {
 
 // later sends the copies of a packet that the slow path has sent itself. The
 // driver's lock is held.
-func (c *copier) later(o model.Out) {
+func (c *copier) later(o stages.Out) {
 	if len(o.Copies) == 0 && o.Lost == 0 {
 		return
 	}
@@ -138,7 +138,7 @@ func (c *copier) later(o model.Out) {
 	c.mu.Lock()
 	n := len(c.late)
 	if n < maxLate {
-		c.late = append(c.late, lateCopies{monotonic(), model.Out{Rule: o.Rule, Copies: o.Copies, Lost: o.Lost}})
+		c.late = append(c.late, lateCopies{monotonic(), stages.Out{Rule: o.Rule, Copies: o.Copies, Lost: o.Lost}})
 	}
 	c.mu.Unlock()
 	switch n {
@@ -170,7 +170,7 @@ func (c *copier) sendLate(before uint64) {
 	}
 }
 
-func (c *copier) send(o model.Out, from came) {
+func (c *copier) send(o stages.Out, from came) {
 	c.s.counts[datapath.DropCopy].Add(uint64(o.Lost))
 	for _, p := range o.Copies {
 		again, reason := c.s.emit(p)
@@ -183,7 +183,7 @@ func (c *copier) send(o model.Out, from came) {
 }
 
 // bindCopies lets the copier find r by its counters, if it asks for copies.
-func (d *Driver) bindCopies(r *model.Rule) {
+func (d *Driver) bindCopies(r *stages.Rule) {
 	if r == nil || len(r.Copies) == 0 {
 		return
 	}
@@ -193,7 +193,7 @@ func (d *Driver) bindCopies(r *model.Rule) {
 }
 
 // forgetCopies is bindCopies undone.
-func (d *Driver) forgetCopies(r *model.Rule) {
+func (d *Driver) forgetCopies(r *stages.Rule) {
 	if r != nil && len(r.Copies) > 0 {
 		delete(d.copied, d.lists.counterSlot(r.Counters))
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 const copyTEID = 0x7007

@@ -10,10 +10,10 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/xdp/harness"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/xdp/harness"
 )
 
 // benchCopied is a session of the benchmarks with a copy of each uplink packet.

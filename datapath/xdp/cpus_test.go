@@ -8,9 +8,9 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/xdp/harness"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/xdp/harness"
 )
 
 // cpuBed sends packets of the benchmarks' sessions on two CPUs at once.

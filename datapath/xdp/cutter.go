@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cutter is the helper pair of TC (bpf/split.h): what is sent to its first device the
+// cutter is the helper pair of TC (bpf/upf/split.h): what is sent to its first device the
 // kernel cuts into packets, and finishes their checksums; they come on its second one.
 type cutter struct {
 	tx, rx device

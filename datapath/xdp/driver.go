@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // Apply implements [datapath.Driver].
@@ -75,21 +75,21 @@ func (d *Driver) apply(c *api.Change) error {
 
 // endMarkers returns what goes behind the last packets of the tunnels, from the
 // addresses from which those went.
-func (d *Driver) endMarkers(c *api.Change) []model.Datagram {
+func (d *Driver) endMarkers(c *api.Change) []stages.Datagram {
 	if len(c.GetEndMarkers()) == 0 || d.slow == nil {
 		return nil
 	}
-	var markers []model.Datagram
+	var markers []stages.Datagram
 	old := d.sessions.get(c.GetSeid())
 	for _, m := range c.GetEndMarkers() {
-		to := model.Ended(m)
+		to := stages.Ended(m)
 		local := datapath.Local(d.cfg.Endpoints, datapath.Direction{}, to.Peer)
 		if old != nil {
 			if _, from, ok := d.sendsTo(old, map[uint32]bool{to.TEID: true}, map[gtpu.Tunnel]bool{to: true}); ok {
 				local = from.local
 			}
 		}
-		markers = append(markers, model.EndMarker(m, local))
+		markers = append(markers, stages.EndMarker(m, local))
 	}
 	return markers
 }

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"plumbline/api"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // scanShare is the part of the time that looking may take: one in so many.

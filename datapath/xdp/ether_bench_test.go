@@ -7,9 +7,9 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/xdp/harness"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/xdp/harness"
 )
 
 // BenchmarkEthernet is [BenchmarkProgram] with one session, for a frame around the

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/datapath/xdp"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // TestEthernetOnce: a frame from the data network reaches the UE once and is charged

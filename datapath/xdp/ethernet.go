@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/internal/checksum"
 )
 
 // Ethernet data networks are those of Ethernet PDU sessions: bpf/ether.h. Frames to
@@ -212,7 +212,7 @@ const ofUE = 1 << 15
 
 // bridge treats a frame on an Ethernet data network with the driver's lock held for
 // reading. It returns what becomes of it at the last session to which it goes.
-func (s *slowPath) bridge(e exception) model.Out {
+func (s *slowPath) bridge(e exception) stages.Out {
 	network := s.d.numbered(uint32(e.network &^ ofUE))
 	if e.network&ofUE != 0 {
 		return s.finishAll(s.stages.OnNetwork(network, e.frame))
@@ -220,7 +220,7 @@ func (s *slowPath) bridge(e exception) model.Out {
 	return s.finishAll(s.stages.Ethernet(network, e.frame))
 }
 
-func (s *slowPath) finishAll(all []model.Out) (last model.Out) {
+func (s *slowPath) finishAll(all []stages.Out) (last stages.Out) {
 	for _, out := range all {
 		s.finish(out, came{})
 		last = out

@@ -9,10 +9,10 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/conformance/exact"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/conformance/exact"
 )
 
 // exactBed is a bed with a clock of its own, which nothing else goes by, and links

@@ -3,7 +3,7 @@ package xdp
 import (
 	"github.com/cilium/ebpf"
 
-	"plumbline/verifier"
+	"github.com/plumbline-upf/plumbline/internal/verifier"
 )
 
 // WithoutTCX lets TC attach as on a kernel without tcx.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // keyRoutes is RULE_KEY_ROUTES of bpf/rules.h.

@@ -10,7 +10,7 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// TC: the stages on skbs, at the entry of devices (bpf/upf_tc.bpf.c).
+// TC: the stages on skbs, at the entry of devices (bpf/upf/upf_tc.bpf.c).
 
 var onTC = hook{
 	name: "tc", load: loadTC, loadTraced: loadTCTraced, pass: tcVerdictPass, pins: []string{tcxPrefix, filterPrefix},

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // verdicts of programs.

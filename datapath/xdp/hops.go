@@ -9,8 +9,8 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/datapath"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 )
 
 // hopTable hands out the slots of the map hops. Slot 0 stands for none and is
@@ -90,7 +90,7 @@ func (t *hopTable) reserve() (uint32, error) {
 }
 
 // hopOwn and ownMTU are the tag and the MTU of a hop that is the UPF itself: HOP_OWN in
-// bpf/rules.h, and what an IP packet may have.
+// bpf/upf/rules.h, and what an IP packet may have.
 const hopOwn, ownMTU = 0xffff, 0xffff
 
 // hop is what the programs have to know of key, but for its MAC address. If it is the

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // Keys returns what leads to the rules of a session, framed routes apart.
@@ -27,7 +27,7 @@ func (d *Driver) Keys(seid uint64) ([]datapath.Key, error) {
 		case key == 0 || h.kind() == ruleByUE && key == routesKey(seid):
 		case h.kind() == ruleByTEID:
 			keys = append(keys, datapath.Key{TEID: uint32(key), Local: datapath.LocalOf(d.cfg.Endpoints, uint32(key>>32))})
-		case key>>32 == 1: // as rule_key_ip4 of bpf/rules.h
+		case key>>32 == 1: // as rule_key_ip4 of bpf/upf/rules.h
 			keys = append(keys, datapath.Key{IPv4: uint32(key)})
 		default:
 			keys = append(keys, datapath.Key{IPv6: key})

@@ -10,9 +10,9 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath/xdp"
-	"plumbline/lab/scratch/bpffs"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/lab/scratch/bpffs"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // TestKilledWhileQueued kills a UPF that has packets of a rule in the ring of its
@@ -93,7 +93,7 @@ func leaveQueued(t *testing.T, pin, device string) {
 	defer queues.Close()
 	ues := mapOf(t, prog, "rule_by_ue")
 	defer ues.Close()
-	const ctlAt, ruleQueued = 8, 0x4000 // bpf/rules.h
+	const ctlAt, ruleQueued = 8, 0x4000 // bpf/upf/rules.h
 	var key uint32
 	var rule []byte
 	for all := rules.Iterate(); all.Next(&key, &rule); {

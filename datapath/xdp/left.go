@@ -11,9 +11,9 @@ import (
 	"time"
 	"unsafe"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // Left is what a process before this one has left pinned, to a datapath that cannot
@@ -101,8 +101,8 @@ func (l *Left) Usage(seid uint64) (*api.SessionUsage, error) {
 
 // count returns what the URR in a slot has counted.
 func (b *beside) count(slot uint32) *api.URRUsage {
-	return model.URR{
-		Volume: b.volume(slot), Owner: (*model.Owner)(unsafe.Pointer(&b.owners.slots[slot])),
+	return stages.URR{
+		Volume: b.volume(slot), Owner: (*stages.Owner)(unsafe.Pointer(&b.owners.slots[slot])),
 	}.Count()
 }
 

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/api"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // Bits of struct entry and struct pdr, as in bpf/rules.h.
@@ -39,11 +39,11 @@ const (
 // of a key. A rule that they cannot do stands there as one of the slow path.
 type listBuilder struct {
 	d         *Driver
-	tunnelled bool                               // packets come out of a tunnel
-	urr       func(id uint32) *api.URR           // of the session
-	hop       func(r *model.Rule) (uint32, bool) // of its Outer Header Creation
-	rare      func(r *model.Rule) bool           // whether only the slow path does it
-	hosts     *hostSet                           // of the session; nil: its filters name none
+	tunnelled bool                                // packets come out of a tunnel
+	urr       func(id uint32) *api.URR            // of the session
+	hop       func(r *stages.Rule) (uint32, bool) // of its Outer Header Creation
+	rare      func(r *stages.Rule) bool           // whether only the slow path does it
+	hosts     *hostSet                            // of the session; nil: its filters name none
 
 	ues     []upfEntry
 	sets    map[string]uint8 // number of a set of UE addresses by its prefixes
@@ -76,7 +76,7 @@ func (b *listBuilder) before() []upfEntry {
 
 // build makes the list of rules, which are those of a key in their order. With
 // ue the UE address is compared. It reports false if they do not fit.
-func (b *listBuilder) build(rules []*model.Rule, ue bool) bool {
+func (b *listBuilder) build(rules []*stages.Rule, ue bool) bool {
 	for _, r := range rules {
 		var set uint8
 		if ue {
@@ -98,7 +98,7 @@ func (b *listBuilder) build(rules []*model.Rule, ue bool) bool {
 }
 
 // ueSet returns the number of the set of r's UE addresses; 0: any.
-func (b *listBuilder) ueSet(r *model.Rule) (uint8, bool) {
+func (b *listBuilder) ueSet(r *stages.Rule) (uint8, bool) {
 	var prefixes []netip.Prefix
 	if r.UEIPv4.IsValid() {
 		prefixes = append(prefixes, netip.PrefixFrom(r.UEIPv4, 32))
@@ -134,7 +134,7 @@ func (b *listBuilder) ueSet(r *model.Rule) (uint8, bool) {
 }
 
 // add adds the entries of r: one for each filter and each pair of port ranges.
-func (b *listBuilder) add(r *model.Rule, set uint8) {
+func (b *listBuilder) add(r *stages.Rule, set uint8) {
 	e := upfEntry{Qfis: r.QFIs, Ue: set, Pdr: uint32(len(b.pdrs))}
 	b.addPDR(r)
 	if len(r.Filters) == 0 {
@@ -155,7 +155,7 @@ func (b *listBuilder) add(r *model.Rule, set uint8) {
 }
 
 // addPDR adds what is done by r.
-func (b *listBuilder) addPDR(r *model.Rule) {
+func (b *listBuilder) addPDR(r *stages.Rule) {
 	p, ok := b.pdr(r)
 	if !ok {
 		p = upfPdr{Ctl: ruleList | ruleSlow, Counter: p.Counter, PdrId: p.PdrId}
@@ -166,7 +166,7 @@ func (b *listBuilder) addPDR(r *model.Rule) {
 
 // host returns e with the host of a filter, if it has one. Without a number for it
 // the slow path does what might match: see [listBuilder.pdr].
-func (b *listBuilder) host(e upfEntry, f *model.Filter) upfEntry {
+func (b *listBuilder) host(e upfEntry, f *stages.Filter) upfEntry {
 	if n, ok := b.hosts.place(f); ok && f.Named() {
 		b.named = true
 		e.Flags |= entryHost
@@ -176,15 +176,15 @@ func (b *listBuilder) host(e upfEntry, f *model.Filter) upfEntry {
 }
 
 // anyPorts returns the ranges, or one that is no range, if there are none.
-func anyPorts(ranges []model.Ports) []model.Ports {
+func anyPorts(ranges []stages.Ports) []stages.Ports {
 	if len(ranges) == 0 {
-		return []model.Ports{{First: 1, Last: 0}}
+		return []stages.Ports{{First: 1, Last: 0}}
 	}
 	return ranges
 }
 
 // filter returns e with an SDF filter and one range of ports on each side.
-func (e upfEntry) filter(f *model.Filter, remote, local model.Ports) upfEntry {
+func (e upfEntry) filter(f *stages.Filter, remote, local stages.Ports) upfEntry {
 	if f.Protocol >= 0 {
 		e.Flags |= entryProtocol
 		e.Protocol = byte(f.Protocol)
@@ -243,9 +243,9 @@ func (e *upfEntry) prefix(to *[2]uint64, bits *uint8, p netip.Prefix) {
 }
 
 // pdr makes the record of a rule, or reports false if the programs cannot do it.
-func (b *listBuilder) pdr(r *model.Rule) (upfPdr, bool) {
+func (b *listBuilder) pdr(r *stages.Rule) (upfPdr, bool) {
 	p := upfPdr{Ctl: ruleList, PdrId: uint16(r.PDRID), Counter: b.d.lists.counterSlot(r.Counters)}
-	unknown := slices.ContainsFunc(r.Filters, func(f model.Filter) bool {
+	unknown := slices.ContainsFunc(r.Filters, func(f stages.Filter) bool {
 		_, ok := b.hosts.place(&f)
 		return f.Named() && !ok
 	})
@@ -284,7 +284,7 @@ func (b *listBuilder) pdr(r *model.Rule) (upfPdr, bool) {
 // outer is Outer Header Creation with what is marked. A container that is longer
 // than one word is made by the slow path. In one that came with the packet the
 // programs look themselves whether it is a downlink one, which has RQI.
-func (b *listBuilder) outer(p *upfPdr, r *model.Rule) bool {
+func (b *listBuilder) outer(p *upfPdr, r *stages.Rule) bool {
 	hop, ok := b.hop(r)
 	if !ok || r.Marks.HasPaging || r.Marks.HasServiceClass {
 		return false
@@ -313,10 +313,10 @@ func (b *listBuilder) outer(p *upfPdr, r *model.Rule) bool {
 }
 
 // meters writes the references to meters: Packet Rates, GBRs, MBRs.
-func (b *listBuilder) meters(p *upfPdr, r *model.Rule) bool {
-	for _, kind := range []model.MeterKind{model.PacketRate, model.GBR, model.MBR} {
+func (b *listBuilder) meters(p *upfPdr, r *stages.Rule) bool {
+	for _, kind := range []stages.MeterKind{stages.PacketRate, stages.GBR, stages.MBR} {
 		for qer, l := range r.Limits {
-			m := [...]*model.Meter{model.MBR: l.MBR, model.GBR: l.GBR, model.PacketRate: l.Packets}[kind]
+			m := [...]*stages.Meter{stages.MBR: l.MBR, stages.GBR: l.GBR, stages.PacketRate: l.Packets}[kind]
 			if m == nil {
 				continue
 			}
@@ -331,7 +331,7 @@ func (b *listBuilder) meters(p *upfPdr, r *model.Rule) bool {
 	return true
 }
 
-func (b *listBuilder) urrs(p *upfPdr, r *model.Rule) bool {
+func (b *listBuilder) urrs(p *upfPdr, r *stages.Rule) bool {
 	for _, u := range r.URRs {
 		slot, in := b.d.volumeSlot(u), b.urr(u.ID)
 		counts := in.GetDroppedDownlinkPackets() != 0 || in.GetDroppedDownlinkOctets() != 0

@@ -4,9 +4,9 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // fillLists lets the programs do what they can of the keys that are for the slow
@@ -61,8 +61,8 @@ func (c *change) frames() uint32 {
 
 // modelsOf returns the rules of a key, or false if bare packets have to come from
 // different data networks for them.
-func (c *change) modelsOf(p *placed) ([]*model.Rule, bool) {
-	var rules []*model.Rule
+func (c *change) modelsOf(p *placed) ([]*stages.Rule, bool) {
+	var rules []*stages.Rule
 	for i := range c.slow {
 		s := &c.slow[i]
 		for _, k := range s.keys {
@@ -80,7 +80,7 @@ func (c *change) modelsOf(p *placed) ([]*model.Rule, bool) {
 }
 
 // hopOf returns the hop of a rule of the slow path.
-func (c *change) hopOf(r *model.Rule) (uint32, bool) {
+func (c *change) hopOf(r *stages.Rule) (uint32, bool) {
 	for i := range c.slow {
 		if c.slow[i].rule == r {
 			return c.slow[i].hop, c.slow[i].hop != 0
@@ -90,7 +90,7 @@ func (c *change) hopOf(r *model.Rule) (uint32, bool) {
 }
 
 // isRare reports whether the PDR of r asks for what only the slow path does.
-func (c *change) isRare(r *model.Rule) bool {
+func (c *change) isRare(r *stages.Rule) bool {
 	for _, in := range c.in.GetRules() {
 		if in.GetPdrId() == r.PDRID {
 			return rare(c.in, in)
@@ -125,9 +125,9 @@ func (c *change) recordOf(pdrID uint32) *upfPdr {
 	return nil
 }
 
-// Counters implements [model.State]: those that the PDR has had, also from before
+// Counters implements [stages.State]: those that the PDR has had, also from before
 // the start, else new ones that the programs can count in, if there is room.
-func (s *slowState) Counters(r *api.Rule) *model.Counters {
+func (s *slowState) Counters(r *api.Rule) *stages.Counters {
 	id, t := r.GetPdrId(), s.d.lists
 	if o := s.old.slowly(id); o != nil {
 		if slot := t.counterSlot(o.rule.Counters); slot != 0 {
@@ -142,14 +142,14 @@ func (s *slowState) Counters(r *api.Rule) *model.Counters {
 		slot = fresh
 	}
 	if slot == 0 {
-		return &model.Counters{}
+		return &stages.Counters{}
 	}
 	s.others = append(s.others, hold(pdrCounter, id, slot))
 	return t.counter(slot)
 }
 
-// Meter implements [model.State].
-func (s *slowState) Meter(q *api.QER, kind model.MeterKind, uplink bool) *model.Meter {
+// Meter implements [stages.State].
+func (s *slowState) Meter(q *api.QER, kind stages.MeterKind, uplink bool) *stages.Meter {
 	slot, err := s.meter(q, kind, uplink, s.meterBefore(q, kind))
 	if err != nil && s.err == nil {
 		s.err = &datapath.RuleError{Type: api.RuleType_QER_RULE, ID: q.GetId(), Err: err}
@@ -159,7 +159,7 @@ func (s *slowState) Meter(q *api.QER, kind model.MeterKind, uplink bool) *model.
 
 // meterBefore returns the slot of the meter that the programs had for the QER in
 // its place in the rule before the start, or 0.
-func (s *slowState) meterBefore(q *api.QER, kind model.MeterKind) uint32 {
+func (s *slowState) meterBefore(q *api.QER, kind stages.MeterKind) uint32 {
 	had := s.recordOf(s.rule.GetPdrId())
 	if had == nil {
 		return 0
@@ -227,6 +227,6 @@ func (d *Driver) listHops(hops []uint32, l list) []uint32 {
 }
 
 // volumeSlot is the URR's slot, as it is in a list.
-func (d *Driver) volumeSlot(u model.URR) uint32 {
+func (d *Driver) volumeSlot(u stages.URR) uint32 {
 	return slotOf(d.urrs.slots, unsafe.Pointer(u.Volume))
 }

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"unsafe"
 
-	"plumbline/api"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // Bits of struct ether_entry, as in bpf/rules.h.
@@ -19,7 +19,7 @@ const (
 // addFrames adds the entries of a rule of an Ethernet PDU session: one for each
 // Ethernet Packet Filter and each pair of MAC addresses. SDF filters stand in
 // front of them all.
-func (b *listBuilder) addFrames(r *model.Rule) {
+func (b *listBuilder) addFrames(r *stages.Rule) {
 	whole := upfEtherEntry{Qfis: r.QFIs, Source: [2]uint64{0, lastMAC}, Destination: [2]uint64{0, lastMAC}, Pdr: uint32(len(b.pdrs))}
 	b.addPDR(r)
 	if len(r.Ethernet.Filters) == 0 {
@@ -49,7 +49,7 @@ func (b *listBuilder) addFrame(e upfEtherEntry) {
 }
 
 // addSDF adds SDF filters of an Ethernet Packet Filter.
-func (b *listBuilder) addSDF(filters []model.Filter) {
+func (b *listBuilder) addSDF(filters []stages.Filter) {
 	for i := range filters {
 		f := &filters[i]
 		for _, remote := range anyPorts(f.RemotePorts) {

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
-	"plumbline/gtpu"
-	"plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/checksum"
 )
 
 // hostSession has three PDRs uplink and two downlink: what goes to and comes from
@@ -164,7 +164,7 @@ func TestHostsOfHostile(t *testing.T) {
 		user := frame[lenEthernet:]
 		user[19], user[10], user[11], user[36], user[37] = 2, 0, 0, 0, 0
 		binary.BigEndian.PutUint16(user[10:], checksum.Of(user[:20]))
-		binary.BigEndian.PutUint16(user[36:], model.UpperChecksum(user, protoTCP, 20))
+		binary.BigEndian.PutUint16(user[36:], stages.UpperChecksum(user, protoTCP, 20))
 		before := b.slowFrames
 		got := b.Frame(t, conformance.N6, frame)
 		return got.Reason, b.slowFrames != before
@@ -231,12 +231,12 @@ func (p hostPacket) frame(port conformance.Port) []byte {
 	user = append(append(user, destination[:]...), upper...)
 	binary.BigEndian.PutUint16(user[10:], checksum.Of(user[:20]))
 	if p.protocol == protoTCP && !p.wrongSum {
-		binary.BigEndian.PutUint16(user[20+16:], model.UpperChecksum(user, protoTCP, 20))
+		binary.BigEndian.PutUint16(user[20+16:], stages.UpperChecksum(user, protoTCP, 20))
 	}
 	if port != conformance.N3 {
 		return append(binary.BigEndian.AppendUint16(make([]byte, 12), etherIPv4), user...)
 	}
 	message := append(gtpu.AppendGPDU(nil, 1, gtpu.PDUTypeUplink, 9, len(user)), user...)
-	out := model.Datagram{From: gnbPort, To: netip.AddrPortFrom(conformance.N3Address, gtpu.Port), Payload: message}
+	out := stages.Datagram{From: gnbPort, To: netip.AddrPortFrom(conformance.N3Address, gtpu.Port), Payload: message}
 	return append(binary.BigEndian.AppendUint16(make([]byte, 12), etherIPv4), out.Packet()...)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // TestListChangesUnderTraffic changes a list whose flows are in the flow cache

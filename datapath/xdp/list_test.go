@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // TestListsAgree gives lists of every length, of random PDRs, to the programs and
@@ -26,7 +26,7 @@ func TestListsAgree(t *testing.T) {
 		t.Run(fmt.Sprintf("%d PDRs", n), func(t *testing.T) {
 			rng := &listDice{rand.New(rand.NewPCG(uint64(n), 7))}
 			b := openBed(t, conformance.MaxSessions)
-			m := model.New(model.Config{
+			m := stages.New(stages.Config{
 				Endpoints: conformance.Endpoints, MaxSessions: conformance.MaxSessions, Hosts: conformance.HostAddresses, Now: monotonic, MTU: conformance.MTU,
 			})
 			for round := range 3 { // a list in place of another
@@ -56,7 +56,7 @@ func TestListsAgree(t *testing.T) {
 	}
 }
 
-func agree(t *testing.T, b *bed, m *model.UPF, port conformance.Port, frame []byte) {
+func agree(t *testing.T, b *bed, m *stages.UPF, port conformance.Port, frame []byte) {
 	t.Helper()
 	from := m.FromN6
 	if port == conformance.N3 {
@@ -165,7 +165,7 @@ func (d *listDice) frame() (conformance.Port, []byte) {
 	}
 	qfi := choose(d, byte(0), 5, 9, 9)
 	message := append(gtpu.AppendGPDU(nil, 1, gtpu.PDUTypeUplink, qfi, len(user)), user...)
-	out := model.Datagram{From: gnbPort, To: netip.AddrPortFrom(conformance.N3Address, gtpu.Port), Payload: message}
+	out := stages.Datagram{From: gnbPort, To: netip.AddrPortFrom(conformance.N3Address, gtpu.Port), Payload: message}
 	return conformance.N3, append(binary.BigEndian.AppendUint16(make([]byte, 12), etherIPv4), out.Packet()...)
 }
 

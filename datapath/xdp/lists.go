@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // listTable keeps the lists of the programs: runs of entries and of PDRs, and the
@@ -64,12 +64,12 @@ func (t *listTable) releaseCounter(slot uint32) {
 }
 
 // counter returns the slot as the model's counters, which have the same layout.
-func (t *listTable) counter(slot uint32) *model.Counters {
-	return (*model.Counters)(unsafe.Pointer(&t.counters.slots[slot]))
+func (t *listTable) counter(slot uint32) *stages.Counters {
+	return (*stages.Counters)(unsafe.Pointer(&t.counters.slots[slot]))
 }
 
 // counterSlot returns the slot that c is; 0: it is none.
-func (t *listTable) counterSlot(c *model.Counters) uint32 {
+func (t *listTable) counterSlot(c *stages.Counters) uint32 {
 	return slotOf(t.counters.slots, unsafe.Pointer(c))
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // maxMarkers is how many End Markers wait at most. More go out at once, which may
@@ -23,16 +23,16 @@ const markersAtOnce = 64
 //
 // Source: TS 23.501 V18.8.0, 5.8.2.9; TS 29.281 V18.1.0, 7.3.2.
 type markers struct {
-	send  func(model.Datagram)
+	send  func(stages.Datagram)
 	rules sync.Locker // held while they are sent: those to an own F-TEID ask rules
 
 	mu      sync.Mutex
-	waiting []model.Datagram
+	waiting []stages.Datagram
 	wake    chan struct{} // nil: nobody waits, they are sent at once
 }
 
 // add sends End Markers, soon. The driver's lock is held.
-func (m *markers) add(list []model.Datagram) {
+func (m *markers) add(list []stages.Datagram) {
 	m.mu.Lock()
 	wait := m.wake != nil && len(m.waiting)+len(list) <= maxMarkers
 	if wait {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"unsafe"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // meterTable hands out the meters of accounts, of which each has two. Slot 0 stands
@@ -71,12 +71,12 @@ func (t *meterTable) findShared(k kind, number uint32) (uint32, bool) {
 }
 
 // meter returns the slot as the model's meter, which has the same layout.
-func (t *meterTable) meter(slot uint32) *model.Meter {
-	return (*model.Meter)(unsafe.Pointer(&t.slots[slot/metersEach].Meter[slot%metersEach]))
+func (t *meterTable) meter(slot uint32) *stages.Meter {
+	return (*stages.Meter)(unsafe.Pointer(&t.slots[slot/metersEach].Meter[slot%metersEach]))
 }
 
 // slotOf returns the slot of a meter; 0: it is none of the table's.
-func (t *meterTable) slotOf(m *model.Meter) uint32 {
+func (t *meterTable) slotOf(m *stages.Meter) uint32 {
 	account := slotOf(t.slots, unsafe.Pointer(m))
 	if account == 0 {
 		return 0

@@ -5,7 +5,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // slowCounts returns the counters that a frame in the slow path moves: not those

@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"sync/atomic"
 
-	"plumbline/datapath"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 )
 
 // Flags of a way, as in bpf/n6.h.

@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	traces "plumbline/datapath/trace"
-	"plumbline/lab/scratch/bpffs"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	traces "github.com/plumbline-upf/plumbline/datapath/trace"
+	"github.com/plumbline-upf/plumbline/lab/scratch/bpffs"
 )
 
 // openN6 is the bed with data networks and policies in another order, and pins.

@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/xdp/harness"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/xdp/harness"
 )
 
 // BenchmarkN6 is what the side of N6 costs: the common session, where nothing of

@@ -18,9 +18,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath"
-	"plumbline/datapath/xdp"
-	"plumbline/lab/scratch/bpffs"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/lab/scratch/bpffs"
 )
 
 // natNetwork is a UPF with a NAT between UEs and a data network of two hops:

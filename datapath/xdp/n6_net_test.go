@@ -17,9 +17,9 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/datapath"
-	"plumbline/datapath/xdp"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // flows sends a G-PDU of each of some flows and returns those that reach the data

@@ -12,8 +12,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/datapath"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // TestDataNetworks: two data networks on devices of their own, with the same

@@ -7,8 +7,8 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/datapath/model"
-	traces "plumbline/datapath/trace"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	traces "github.com/plumbline-upf/plumbline/datapath/trace"
 )
 
 // Bits of struct named, as in bpf/names.h.
@@ -42,7 +42,7 @@ type hostSet struct {
 }
 
 // place returns the number of what a filter asks for.
-func (h *hostSet) place(f *model.Filter) (uint32, bool) {
+func (h *hostSet) place(f *stages.Filter) (uint32, bool) {
 	if h == nil {
 		return 0, false
 	}
@@ -51,7 +51,7 @@ func (h *hostSet) place(f *model.Filter) (uint32, bool) {
 }
 
 // of returns which hosts a flow has.
-func (h *hostSet) of(s model.Said) (bits hostBits) {
+func (h *hostSet) of(s stages.Said) (bits hostBits) {
 	for i, name := range h.hosts {
 		if s.Match(name.host, name.path) {
 			bits[i/64] |= 1 << (i % 64)
@@ -93,7 +93,7 @@ func (c *change) hostsOf() *hostSet {
 	return &hostSet{number: c.d.lists.next(), hosts: hosts, verdicts: map[hostBits]uint16{}}
 }
 
-// learntNames is the [model.Learner] of the programs.
+// learntNames is the [stages.Learner] of the programs.
 type learntNames struct {
 	table  *ebpf.Map
 	sets   map[uint64]*hostSet // by SEID; under the driver's lock
@@ -109,7 +109,7 @@ func (l *learntNames) bind(seid uint64, h *hostSet) {
 	l.sets[seid] = h
 }
 
-// Learns implements [model.Learner].
+// Learns implements [stages.Learner].
 func (l *learntNames) Learns(seid uint64) uint64 {
 	if h := l.sets[seid]; h != nil {
 		return h.number
@@ -117,8 +117,8 @@ func (l *learntNames) Learns(seid uint64) uint64 {
 	return 0
 }
 
-// Learn implements [model.Learner].
-func (l *learntNames) Learn(number uint64, f model.NamedFlow, s model.Said, nowNs uint64) bool {
+// Learn implements [stages.Learner].
+func (l *learntNames) Learn(number uint64, f stages.NamedFlow, s stages.Said, nowNs uint64) bool {
 	h := l.sets[f.SEID]
 	v := upfNamed{Hosts: h.of(s), Last: nowNs}
 	v.Verdict = h.verdict(v.Hosts)
@@ -140,15 +140,15 @@ func (l *learntNames) Learn(number uint64, f model.NamedFlow, s model.Said, nowN
 	return true
 }
 
-// Forget implements [model.Learner].
-func (l *learntNames) Forget(number uint64, f model.NamedFlow) {
+// Forget implements [stages.Learner].
+func (l *learntNames) Forget(number uint64, f stages.NamedFlow) {
 	if err := l.table.Delete(namedKey(number, f)); err != nil {
 		l.failed(err)
 	}
 }
 
-// UsedNs implements [model.Learner].
-func (l *learntNames) UsedNs(number uint64, f model.NamedFlow) uint64 {
+// UsedNs implements [stages.Learner].
+func (l *learntNames) UsedNs(number uint64, f stages.NamedFlow) uint64 {
 	var v upfNamed
 	if l.table.Lookup(namedKey(number, f), &v) != nil {
 		return 0
@@ -157,7 +157,7 @@ func (l *learntNames) UsedNs(number uint64, f model.NamedFlow) uint64 {
 }
 
 // namedKey is struct named_key.
-func namedKey(number uint64, f model.NamedFlow) upfNamedKey {
+func namedKey(number uint64, f stages.NamedFlow) upfNamedKey {
 	k := upfNamedKey{Set: number, Ports: uint32(f.RemotePort)<<16 | uint32(f.LocalPort)}
 	k.Remote, k.Local = wideAddress(f.Remote), wideAddress(f.Local)
 	if f.Local.Is6() {

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"testing"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // said are beginnings of what one side says. The ClientHello is to a.video.test.
@@ -47,7 +47,7 @@ func FuzzNamesAgreeWithModel(f *testing.F) {
 		if len(steps) > 400 || len(other) > 100 {
 			t.Skip()
 		}
-		m := model.New(model.Config{
+		m := stages.New(stages.Config{
 			Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions, Hosts: conformance.HostAddresses, Now: monotonic,
 			MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6,
 		})

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/datapath/xdp"
-	"plumbline/gnb"
-	"plumbline/gtpu"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
 // namedSession has an application in front of the rules of [network.session]: what
@@ -99,7 +99,7 @@ func namedSegment(flow, i int, from, to netip.Addr) (segment []byte, teid uint32
 	b = append(b, 0, 0, 0, 0, 5<<4, flags, 0xff, 0xff, 0, 0, 0, 0)
 	b = binary.BigEndian.AppendUint32(append(b, data...), uint32(i))
 	header := append(append([]byte{0x45, 19: 0}[:12], from.AsSlice()...), to.AsSlice()...)
-	binary.BigEndian.PutUint16(b[16:], model.UpperChecksum(append(header, b...), 6, len(header)))
+	binary.BigEndian.PutUint16(b[16:], stages.UpperChecksum(append(header, b...), 6, len(header)))
 	return b, teid
 }
 

@@ -13,25 +13,25 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // natTables is where the mappings of all NATs are: made here, used by programs
 // and slow path alike.
 type natTables struct {
-	mapped[model.Mapping]
+	mapped[stages.Mapping]
 	out, in *ebpf.Map
 
 	mu       sync.Mutex
 	free     lateQueue // packets may still be under way with one that was given back
 	next     uint32    // slot 0 is none
-	nats     []*model.NAT
+	nats     []*stages.NAT
 	leftover []leftover // of a process before this one
 	drops    func(error)
 }
 
-// natStore is the [model.NATStore] of one data network.
+// natStore is the [stages.NATStore] of one data network.
 type natStore struct {
 	*natTables
 	network uint16
@@ -40,7 +40,7 @@ type natStore struct {
 // openNATs makes the NATs that are configured, and tells the programs of their
 // addresses.
 func (d *Driver) openNATs() error {
-	mem, err := mapMemory[model.Mapping](d.objs.NatMappings)
+	mem, err := mapMemory[stages.Mapping](d.objs.NatMappings)
 	if err != nil {
 		return err
 	}
@@ -50,11 +50,11 @@ func (d *Driver) openNATs() error {
 	if choose == nil {
 		choose = rand.IntN
 	}
-	byNumber := map[uint16]*model.NAT{}
+	byNumber := map[uint16]*stages.NAT{}
 	for _, n := range d.networks {
-		var nat *model.NAT
+		var nat *stages.NAT
 		if n.cfg.NAT != nil {
-			nat = model.NewNAT(n.cfg.NAT, natStore{d.nat, uint16(n.number())}, choose, n.told)
+			nat = stages.NewNAT(n.cfg.NAT, natStore{d.nat, uint16(n.number())}, choose, n.told)
 			if err := d.objs.NatPools.Put(n.number(), natPool(n.cfg.NAT.Addresses)); err != nil {
 				return fmt.Errorf("xdp: addresses of the NAT of %s: %w", n.cfg.Name, err)
 			}
@@ -105,7 +105,7 @@ func natPool(prefixes []netip.Prefix) (pool [2 * natPrefixes]uint32) {
 // a packet was.
 //
 // Source: RFC 6888, 4 (logging), REQ-12 to REQ-14.
-func (n *network) told(b model.PortBlock, given bool) {
+func (n *network) told(b stages.PortBlock, given bool) {
 	what := "ports returned"
 	if given {
 		what = "ports given"
@@ -113,8 +113,8 @@ func (n *network) told(b model.PortBlock, given bool) {
 	n.d.log.Info(what, "network", n.cfg.Name, "ue", b.UE, "address", b.Outside, "first", b.First, "last", b.Last)
 }
 
-// Add implements [model.NATStore].
-func (s natStore) Add(m model.Mapping) *model.Mapping {
+// Add implements [stages.NATStore].
+func (s natStore) Add(m stages.Mapping) *stages.Mapping {
 	slot, ok := s.take()
 	if !ok {
 		return nil
@@ -133,8 +133,8 @@ func (s natStore) Add(m model.Mapping) *model.Mapping {
 	return &s.slots[slot]
 }
 
-// Remove implements [model.NATStore].
-func (s natStore) Remove(m *model.Mapping) {
+// Remove implements [stages.NATStore].
+func (s natStore) Remove(m *stages.Mapping) {
 	for _, e := range []struct {
 		table *ebpf.Map
 		key   [12]byte
@@ -190,8 +190,8 @@ func (d *Driver) expireNATs(ctx context.Context) {
 }
 
 // n6Side is what the slow path does on the side of N6.
-func (d *Driver) n6Side() model.Networks {
-	return model.Networks{N6: &d.cfg.N6, NATs: d.nat.nats, MSS: func(network int, v6 bool) int {
+func (d *Driver) n6Side() stages.Networks {
+	return stages.Networks{N6: &d.cfg.N6, NATs: d.nat.nats, MSS: func(network int, v6 bool) int {
 		w := d.way(network + 1)
 		switch {
 		case w.Flags&n6MSS == 0:
@@ -230,7 +230,7 @@ func (n *network) clamp() {
 
 // releaseUE ends what NATs have for a UE address whose rule has gone, which had the key.
 func (d *Driver) releaseUE(k kind, key uint64) {
-	if k == ruleByUE && key>>32 == 1 { // as rule_key_ip4 of bpf/rules.h
+	if k == ruleByUE && key>>32 == 1 { // as rule_key_ip4 of bpf/upf/rules.h
 		d.release(datapath.Key{IPv4: uint32(key)})
 	}
 }

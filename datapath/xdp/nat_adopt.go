@@ -6,7 +6,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // leftover is what stands in an index of mappings and nobody needs: of a process
@@ -19,7 +19,7 @@ type leftover struct {
 // adopt takes the mappings that a process before this one has left, each for the
 // NAT of its data network. It changes nothing: the process may still be there, and
 // this one be refused.
-func (t *natTables) adopt(byNumber map[uint16]*model.NAT) error {
+func (t *natTables) adopt(byNumber map[uint16]*stages.NAT) error {
 	in, err := indexed(t.in)
 	if err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/datapath/conformance"
-	traces "plumbline/datapath/trace"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	traces "github.com/plumbline-upf/plumbline/datapath/trace"
 )
 
 // TestNATAgrees: programs and model do the same with a long row of packets of all

@@ -12,9 +12,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // Two UEs behind the NAT: that of the packet table, and another.
@@ -44,7 +44,7 @@ func natSessions() []*api.Session {
 // natBed is programs and model with the two sessions and one clock.
 type natBed struct {
 	sharedBed
-	oracle *model.UPF
+	oracle *stages.UPF
 	told   [][]byte // what the oracle sends of its own accord
 	tunnel []byte   // headers of the uplink packet of the table
 	all    []*api.Session
@@ -52,7 +52,7 @@ type natBed struct {
 
 func openNAT(f testing.TB) *natBed {
 	b := &natBed{sharedBed: openShared(f, Config{}, bedPorts()), all: natSessions()}
-	b.oracle = model.New(model.Config{
+	b.oracle = stages.New(stages.Config{
 		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions, Hosts: conformance.HostAddresses, Now: b.clock.read,
 		MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Advertise: &conformance.Advertise,
 		Send: func(packet []byte) { b.told = append(b.told, bytes.Clone(packet)) },
@@ -102,7 +102,7 @@ func (b *natBed) both(t *testing.T, p natPacket) {
 	b.told = nil
 	treat := b.oracle.FromN3
 	if port == conformance.N6NAT {
-		treat = func(frame []byte) model.Frame {
+		treat = func(frame []byte) stages.Frame {
 			return b.oracle.FromNetwork(int(conformance.N6NAT-conformance.N6)+1, frame)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"plumbline/datapath"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 )
 
 // watchHops starts to follow devices, neighbours and routes.

@@ -3,7 +3,7 @@ package xdp
 import (
 	"testing"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // TestOutlet: the programs send into tunnels by devices that ports have, with the tag of

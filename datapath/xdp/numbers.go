@@ -5,7 +5,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // Kinds of names of ways, as in bpf/n6.h.

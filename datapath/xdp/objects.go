@@ -8,9 +8,9 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/verifier"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/internal/verifier"
 )
 
 // loadObjects loads the programs, over the tables that are pinned, if there are
@@ -106,7 +106,7 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 		}
 	}
 	if d.cfg.N6.HasEthernet() {
-		spec.Maps["stations"].MaxEntries = model.MaxStations
+		spec.Maps["stations"].MaxEntries = stages.MaxStations
 	}
 	for name, value := range map[string]any{
 		"index_mask": slots - 1, "queue_max": uint32(queueMax), "passes_max": uint32(datapath.MaxPasses),

@@ -1,6 +1,6 @@
 package xdp
 
-import "plumbline/datapath"
+import "github.com/plumbline-upf/plumbline/datapath"
 
 // Buffered is what waits for UEs that are idle.
 func (d *Driver) Buffered() datapath.Buffered {

@@ -6,7 +6,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
-	"plumbline/verifier"
+	"github.com/plumbline-upf/plumbline/internal/verifier"
 )
 
 // weakOrder is WEAK_ORDER in bpf/detect.h.

@@ -11,11 +11,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/datapath/xdp"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // downSession is a session whose only rule is downlink, with this FAR.
@@ -46,7 +46,7 @@ func (n *network) apply(t testing.TB, f *api.Forward, markers ...*api.EndMarker)
 // startFor makes a UPF that may buffer all that a test sends.
 func (n *network) startFor(t *testing.T, n3 datapath.Endpoint) {
 	t.Helper()
-	limits := model.DefaultBufferLimits
+	limits := stages.DefaultBufferLimits
 	limits.Packets, limits.Octets = 1<<16, 32<<20
 	check(t, n.UPF.Do(func() (err error) {
 		n.upf, err = xdp.New(xdp.Config{

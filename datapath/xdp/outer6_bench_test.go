@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"testing"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/xdp/harness"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/xdp/harness"
 )
 
 // BenchmarkOuterHeaderCreation is a downlink packet that gets an outer header

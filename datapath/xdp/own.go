@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"sync"
 
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // ownWords is OWN_WORDS of bpf/maps.h.
@@ -74,6 +74,6 @@ func ownBit(a netip.Addr) (at uint32, bit uint64) {
 	if a.Is6() {
 		word ^= binary.BigEndian.Uint32(b[4:])
 	}
-	word *= model.FlowFactor
+	word *= stages.FlowFactor
 	return word >> 26, 1 << (word >> 20 & 63)
 }

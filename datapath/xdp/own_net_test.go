@@ -9,7 +9,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // toUPF: no user packet reaches a socket of the UPF's host, whichever way, nor leaves

@@ -5,13 +5,13 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // newPaths asks the peers of the next hops in use.
-func (d *Driver) newPaths() *model.Paths[hopKey] {
-	return &model.Paths[hopKey]{
+func (d *Driver) newPaths() *stages.Paths[hopKey] {
+	return &stages.Paths[hopKey]{
 		Interval: d.cfg.EchoInterval, Peer: func(k hopKey) netip.Addr { return k.addr },
 		Ask: func(k hopKey, seq uint16) { d.sendEcho(k, seq) },
 		Tell: func(k hopKey, up bool) {
@@ -46,7 +46,7 @@ func (d *Driver) sendEcho(key hopKey, seq uint16) {
 	if key.addr.Is6() {
 		from = d.ports.gtpu[key.port].Address6
 	}
-	d.slow.sendSignal(model.EchoRequest(from, key.addr, seq))
+	d.slow.sendSignal(stages.EchoRequest(from, key.addr, seq))
 }
 
 func peerTunnel(a netip.Addr) *api.Tunnel {

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // TestPaths: a peer that does not answer is asked N3 times, then told of, once,
@@ -32,7 +32,7 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	answer := func(from netip.Addr, seq uint16) {
-		b.paths.Answered(model.Datagram{From: netip.AddrPortFrom(from, gtpu.Port), Payload: gtpu.AppendEchoResponse(nil, seq)})
+		b.paths.Answered(stages.Datagram{From: netip.AddrPortFrom(from, gtpu.Port), Payload: gtpu.AppendEchoResponse(nil, seq)})
 	}
 	round(0, 1)
 	answer(conformance.GNBAddress, 1)
@@ -41,9 +41,9 @@ func TestPaths(t *testing.T) {
 	round(10*time.Second, 1) // the interval is over: number 2
 	answer(conformance.GNBAddress2, 2)
 	answer(conformance.GNBAddress, 1)
-	round(model.EchoT3, 1)
-	round(model.EchoT3, 1)
-	round(model.EchoT3, 0) // given up
+	round(stages.EchoT3, 1)
+	round(stages.EchoT3, 1)
+	round(stages.EchoT3, 0) // given up
 	expectPath(t, b, api.EventKind_PATH_DOWN)
 	round(time.Minute, 1) // number 3
 	answer(conformance.GNBAddress, 3)

@@ -11,9 +11,9 @@ import (
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // stand makes a driver that is paused know its neighbours, and hold rules.
@@ -122,14 +122,14 @@ func (d *Driver) carryRule(s *session, u *api.Usage) {
 }
 
 // Stages are those of the slow path.
-func (d *Driver) Stages() *model.Stages { return &d.slow.stages }
+func (d *Driver) Stages() *stages.Stages { return &d.slow.stages }
 
 // Inherit lets the driver go on with what the stages of another datapath have learnt,
 // before the first packet.
-func (d *Driver) Inherit(from *model.Stages) model.Inherited {
+func (d *Driver) Inherit(from *stages.Stages) stages.Inherited {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return d.slow.stages.Inherit(from, func(seid uint64) []*model.Rule {
+	return d.slow.stages.Inherit(from, func(seid uint64) []*stages.Rule {
 		if s := d.slowSessions[seid]; s != nil {
 			return s.slowModels()
 		}

@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// layoutVersion is counted up when bpf/rules.h changes so that tables of before
+// layoutVersion is counted up when bpf/upf/rules.h changes so that tables of before
 // cannot be read any more.
 const layoutVersion = 12
 
-// n6LayoutVersion is the same of struct n6_name in bpf/n6.h and struct nat_mapping
+// n6LayoutVersion is the same of struct n6_name in bpf/upf/n6.h and struct nat_mapping
 // and nat_key in bpf/nat.h.
 const n6LayoutVersion = 1
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/datapath"
-	"plumbline/netdev"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/netdev"
 )
 
 // device is a network device as it was at the start.

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // queueMax is how many packets of one rule may be in the ring of exceptions. It
@@ -51,7 +51,7 @@ func parseException(record []byte) exception {
 // buffer, and not before, the next packet of its rule may go another way.
 func (s *slowPath) exceptional(e exception) {
 	s.d.mu.RLock()
-	var out model.Out
+	var out stages.Out
 	if e.network != 0 {
 		out = s.bridge(e)
 	} else if !e.tunnelled {
@@ -74,7 +74,7 @@ func (s *slowPath) exceptional(e exception) {
 
 // alone reports whether the rule is all that there is for packets of a queue, so
 // that one that is not buffered stands for all of them, and nobody counts them.
-func (d *Driver) alone(queue uint32, r *model.Rule) bool {
+func (d *Driver) alone(queue uint32, r *stages.Rule) bool {
 	t, slot := d.ues, queue
 	if n := uint32(len(d.ues.slots)); queue >= n {
 		t, slot = d.teids, queue-n
@@ -143,7 +143,7 @@ const (
 
 // outerDatagram returns the datagram in a frame that the programs have found a
 // G-PDU in, as the kernel would give it to the GTP-U socket.
-func outerDatagram(frame []byte) (m model.Datagram, ok bool) {
+func outerDatagram(frame []byte) (m stages.Datagram, ok bool) {
 	ether, ip := stripEthernet(frame)
 	var from, to netip.Addr
 	header, size, protocol := 0, 0, byte(0)
@@ -159,7 +159,7 @@ func outerDatagram(frame []byte) (m model.Datagram, ok bool) {
 		return m, false
 	}
 	udp := ip[header:size]
-	return model.Datagram{
+	return stages.Datagram{
 		From:    netip.AddrPortFrom(from, binary.BigEndian.Uint16(udp)),
 		To:      netip.AddrPortFrom(to, gtpu.Port),
 		Payload: udp[lenUDP:],

@@ -8,11 +8,11 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // TestOuterDatagram finds the G-PDU in frames as the ring has them.
@@ -67,7 +67,7 @@ func FuzzOuterDatagram(f *testing.F) {
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		m, ok := outerDatagram(frame)
 		if ok && (len(m.Payload)+lenEthernet+20+lenUDP > len(frame) || m.From.Addr().Is4() != m.To.Addr().Is4()) {
-			t.Errorf("got %d octets of payload from a frame of %d: %+v", len(m.Payload), len(frame), model.Datagram{From: m.From, To: m.To})
+			t.Errorf("got %d octets of payload from a frame of %d: %+v", len(m.Payload), len(frame), stages.Datagram{From: m.From, To: m.To})
 		}
 	})
 }

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/conformance/random"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/conformance/random"
 )
 
 // randomBed is the programs with their slow path, as random scripts see them.

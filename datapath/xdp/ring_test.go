@@ -9,7 +9,7 @@ import (
 
 	"github.com/cilium/ebpf/ringbuf"
 
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 var gnbPort = netip.AddrPortFrom(netip.MustParseAddr("10.3.0.2"), gtpu.Port)

@@ -12,8 +12,8 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/datapath"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 )
 
 // routeTable keeps the routes on N6 in the trie group_by_prefix, and their next

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // runs hands out contiguous runs of slots of a table, in powers of two. Slot 0 is
@@ -21,7 +21,7 @@ type runs struct {
 // runClasses is how many sizes of runs there are: 1 to 1024 slots.
 const runClasses = 11
 
-// maxRun is LIST_MAX of bpf/rules.h: entries of a list.
+// maxRun is LIST_MAX of bpf/upf/rules.h: entries of a list.
 const maxRun = 256
 
 func newRuns(size int) runs { return runs{size: uint32(size), next: 1} }

@@ -3,8 +3,8 @@ package xdp
 import (
 	"sync/atomic"
 
-	"plumbline/api"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // session is what the tables hold of a PFCP session. There may be millions, so
@@ -51,9 +51,9 @@ func (h held) isRule() bool { return h.kind() <= ruleByUE }
 // slowRule is a PDR of a session of which the slow path does at least one.
 type slowRule struct {
 	pdrID uint32
-	rule  *model.Rule // nil: the fast path does it
-	keys  []tableKey  // under which the slow path finds it
-	hop   uint32      // that it keeps; 0: none
+	rule  *stages.Rule // nil: the fast path does it
+	keys  []tableKey   // under which the slow path finds it
+	hop   uint32       // that it keeps; 0: none
 	slice uint16
 }
 
@@ -99,10 +99,10 @@ func (s *session) usage(d *Driver, seid uint64) *api.SessionUsage {
 func (d *Driver) urrUsage(seid uint64, h held) *api.URRUsage {
 	u := d.urrs.urr(h.slot())
 	if old := d.beside.find(seid, h.id); old != nil {
-		sum := model.Volume{ID: h.id}
+		sum := stages.Volume{ID: h.id}
 		addVolume(&sum, old)
 		addVolume(&sum, u.Volume)
-		u.Volume, u.Owner = &sum, &model.Owner{} // limits are not reached in the sum
+		u.Volume, u.Owner = &sum, &stages.Owner{} // limits are not reached in the sum
 	}
 	return u.Count()
 }

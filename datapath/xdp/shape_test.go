@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // FuzzShapesAgreeWithModel: whatever sessions come, change and go, the programs
@@ -31,7 +31,7 @@ func FuzzShapesAgreeWithModel(f *testing.F) {
 	b := openBed(f, conformance.MaxSessions)
 	f.Fuzz(func(t *testing.T, shape []byte) {
 		var released [][]byte
-		m := model.New(model.Config{
+		m := stages.New(stages.Config{
 			Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions, Hosts: conformance.HostAddresses, Now: monotonic,
 			MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Secret: conformance.Secret,
 			Send: func(packet []byte) { released = append(released, packet) },
@@ -92,7 +92,7 @@ func sameRefusal(a, b error) bool {
 	return (a == nil) == (b == nil)
 }
 
-func compareFrame(t *testing.T, b *bed, m *model.UPF, port conformance.Port, frame []byte) {
+func compareFrame(t *testing.T, b *bed, m *stages.UPF, port conformance.Port, frame []byte) {
 	t.Helper()
 	slow := m.FromN6
 	if port == conformance.N3 {

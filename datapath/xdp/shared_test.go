@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // sharedBed is a bed with a clock of its own, on which tests run one behind the
@@ -104,7 +104,7 @@ func TestRemains(t *testing.T) {
 		"hop":     func() { b.hops.uses[1].refs++ },
 		"list":    func() { b.lists.freeEntries.take(3) },
 		"mapping": func() { b.nat.take() },
-		"session": func() { b.slowRules[tableKey{}] = []*model.Rule{{}} },
+		"session": func() { b.slowRules[tableKey{}] = []*stages.Rule{{}} },
 	} {
 		before := len(b.Remains())
 		if leave(); len(b.Remains()) == before {

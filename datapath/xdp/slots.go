@@ -3,7 +3,7 @@ package xdp
 import (
 	"math/bits"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // slots hands out the slots of a table, but for some at its begin. Those below

@@ -12,11 +12,11 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
-	"plumbline/datapath/rawip"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/rawip"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 const lenEthernet, lenUDP = 14, 8
@@ -30,7 +30,7 @@ const lenEthernet, lenUDP = 14, 8
 // packet is sent: so a change of rules finds none under way.
 type slowPath struct {
 	d      *Driver
-	stages model.Stages
+	stages stages.Stages
 	host   host
 	send   sender
 	counts []atomic.Uint64 // by reason
@@ -39,9 +39,9 @@ type slowPath struct {
 	copier  copier
 
 	mu        sync.Mutex // of what follows
-	answers   model.Limiter
-	strangers model.Limiter // Echo Requests of whom we do not send to
-	stopped   []uint32      // queues of which the programs drop the packets
+	answers   stages.Limiter
+	strangers stages.Limiter // Echo Requests of whom we do not send to
+	stopped   []uint32       // queues of which the programs drop the packets
 }
 
 // host knows this host's addresses.
@@ -65,14 +65,14 @@ func newSlowPath(d *Driver) *slowPath {
 	s := &slowPath{
 		d: d, send: noSockets{}, host: noSockets{},
 		counts:  make([]atomic.Uint64, len(datapath.Reasons())+1),
-		answers: model.Limiter{PerSecond: answersPerSecond}, strangers: model.Limiter{PerSecond: answersPerSecond},
+		answers: stages.Limiter{PerSecond: answersPerSecond}, strangers: stages.Limiter{PerSecond: answersPerSecond},
 	}
-	s.stages = model.Stages{
+	s.stages = stages.Stages{
 		Tables: slowTables{d}, Now: d.cfg.now, Post: d.events.Post,
-		Buffer: model.NewBuffer(d.cfg.Buffer, d.cfg.now, s.count),
-		Links:  slowLinks{s}, Answers: model.NewAnswers(), Advertise: d.cfg.Advertise,
+		Buffer: stages.NewBuffer(d.cfg.Buffer, d.cfg.now, s.count),
+		Links:  slowLinks{s}, Answers: stages.NewAnswers(), Advertise: d.cfg.Advertise,
 		N6:        d.n6Side(),
-		Redirects: model.NewRedirects(newSecret()), Names: model.NewNames(d.names), Bridge: model.NewBridge(d.stations),
+		Redirects: stages.NewRedirects(newSecret()), Names: stages.NewNames(d.names), Bridge: stages.NewBridge(d.stations),
 		Endpoints: d.cfg.Endpoints, Hosts: slowLinks{s},
 	}
 	s.markers.send, s.markers.rules = s.sendSignal, d.mu.RLocker()
@@ -135,23 +135,23 @@ func (s *slowPath) readGTPU(conn *net.UDPConn, to netip.AddrPort) {
 		n, from, err := conn.ReadFromUDPAddrPort(buf)
 		if err == nil {
 			from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-			s.fromTunnel(model.Datagram{From: from, To: to, Payload: buf[:n]})
+			s.fromTunnel(stages.Datagram{From: from, To: to, Payload: buf[:n]})
 		}
 		return err
 	}))
 }
 
 // fromTunnel treats one GTP-U message.
-func (s *slowPath) fromTunnel(m model.Datagram) {
+func (s *slowPath) fromTunnel(m stages.Datagram) {
 	s.d.mu.RLock()
 	defer s.d.mu.RUnlock()
 	s.tunnelled(m)
 }
 
 // tunnelled is fromTunnel with the driver's lock held for reading.
-func (s *slowPath) tunnelled(m model.Datagram) model.Out {
+func (s *slowPath) tunnelled(m stages.Datagram) stages.Out {
 	if len(m.Payload) == 0 {
-		out := model.Out{Reason: datapath.DropDevice}
+		out := stages.Out{Reason: datapath.DropDevice}
 		s.finish(out, came{message: &m})
 		return out
 	}
@@ -176,7 +176,7 @@ func (s *slowPath) readRing(ring *ringbuf.Reader) {
 
 // bare treats a packet from N6 that came on a device, and to which the programs may
 // have given its UE's address. The driver's lock is held for reading.
-func (s *slowPath) bare(packet []byte, device int, translated bool) model.Out {
+func (s *slowPath) bare(packet []byte, device int, translated bool) stages.Out {
 	treat := s.stages.Bare
 	if translated {
 		treat = s.stages.Translated
@@ -188,8 +188,8 @@ func (s *slowPath) bare(packet []byte, device int, translated bool) model.Out {
 
 // finish sends a packet, or counts why it is not sent, and sends what else leaves
 // because of it.
-func (s *slowPath) finish(o model.Out, c came) {
-	reason, again := o.Reason, (*model.Datagram)(nil)
+func (s *slowPath) finish(o stages.Out, c came) {
+	reason, again := o.Reason, (*stages.Datagram)(nil)
 	if reason == datapath.ReasonNone {
 		again, reason = s.emit(o.Sent())
 	}
@@ -210,7 +210,7 @@ func (s *slowPath) finish(o model.Out, c came) {
 
 // emit sends one packet, or returns why it is not sent. One that is to an F-TEID of our
 // own is returned, for [slowPath.again].
-func (s *slowPath) emit(p model.Sent) (*model.Datagram, datapath.Reason) {
+func (s *slowPath) emit(p stages.Sent) (*stages.Datagram, datapath.Reason) {
 	if again, reason := s.stages.Again(p); reason != datapath.ReasonNone {
 		return nil, reason
 	} else if again != nil {
@@ -229,14 +229,14 @@ func (s *slowPath) emit(p model.Sent) (*model.Datagram, datapath.Reason) {
 }
 
 // again treats a packet that has come to an F-TEID of ours; nil: there is none.
-func (s *slowPath) again(m *model.Datagram) {
+func (s *slowPath) again(m *stages.Datagram) {
 	if m != nil {
 		s.tunnelled(*m)
 	}
 }
 
 // tunnel sends an outer packet where the host's routes lead.
-func (s *slowPath) tunnel(p model.Sent) datapath.Reason {
+func (s *slowPath) tunnel(p stages.Sent) datapath.Reason {
 	q := s.d.waiting.Of(nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer})
 	if !q.Admit(len(p.Packet)) {
 		return datapath.DropNextHop
@@ -250,8 +250,8 @@ func (s *slowPath) tunnel(p model.Sent) datapath.Reason {
 
 // release sends what was buffered for the rules of a session that forward now.
 // The caller holds the driver's lock.
-func (s *slowPath) release(seid uint64, rules []*model.Rule, discard bool) {
-	s.stages.Release(seid, rules, discard, func(o model.Out) { s.finish(o, came{}) })
+func (s *slowPath) release(seid uint64, rules []*stages.Rule, discard bool) {
+	s.stages.Release(seid, rules, discard, func(o stages.Out) { s.finish(o, came{}) })
 }
 
 func (s *slowPath) count(r datapath.Reason) {

@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"net/netip"
 
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // newSecret returns what makes sequence numbers of ours hard to guess.
@@ -19,8 +19,8 @@ func newSecret() []byte {
 // held.
 type slowLinks struct{ *slowPath }
 
-// MTU implements [model.Links].
-func (l slowLinks) MTU(r *model.Rule, to netip.Addr) int {
+// MTU implements [stages.Links].
+func (l slowLinks) MTU(r *stages.Rule, to netip.Addr) int {
 	p := l.d.ports
 	if r.Outer == nil {
 		return l.d.mtu(r.Way, to)
@@ -33,8 +33,8 @@ func (l slowLinks) MTU(r *model.Rule, to netip.Addr) int {
 	return p.n6[0].mtu
 }
 
-// Has implements [model.Hosts].
+// Has implements [stages.Hosts].
 func (l slowLinks) Has(a netip.Addr) bool { return l.host.Has(a) }
 
-// Router implements [model.Links]: the first global address of N6.
+// Router implements [stages.Links]: the first global address of N6.
 func (l slowLinks) Router(v6 bool) netip.Addr { return l.host.Router(v6) }

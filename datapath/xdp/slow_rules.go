@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // fillSlow makes the rules of the slow path, if it does any PDR of the session,
@@ -30,7 +30,7 @@ func (c *change) fillSlow() error {
 			}
 		}
 		state.rule = r
-		rule := model.Compile(c.in, r, state)
+		rule := stages.Compile(c.in, r, state)
 		if state.err != nil {
 			return state.err
 		}
@@ -68,7 +68,7 @@ func rare(s *api.Session, r *api.Rule) bool {
 	})
 }
 
-// slowState is the [model.State] of the session: meters and URRs are those of
+// slowState is the [stages.State] of the session: meters and URRs are those of
 // the programs.
 type slowState struct {
 	*change
@@ -76,16 +76,16 @@ type slowState struct {
 	err  error     // the first that there was
 }
 
-// URR implements [model.State].
-func (s *slowState) URR(u *api.URR) model.URR {
+// URR implements [stages.State].
+func (s *slowState) URR(u *api.URR) stages.URR {
 	slot, _ := s.find(urr, u.GetId())
 	return s.d.urrs.urr(slot)
 }
 
-// N6 implements [model.State].
+// N6 implements [stages.State].
 func (s *slowState) N6() *datapath.N6 { return &s.d.cfg.N6 }
 
-// Local implements [model.State].
+// Local implements [stages.State].
 func (s *slowState) Local(to datapath.Direction, peer netip.Addr) netip.Addr {
 	return datapath.Local(s.d.cfg.Endpoints, to, peer)
 }
@@ -135,8 +135,8 @@ func (d *Driver) bindSlow(seid uint64, old, made *session) {
 }
 
 // slowModels returns the rules of the slow path.
-func (s *session) slowModels() []*model.Rule {
-	var all []*model.Rule
+func (s *session) slowModels() []*stages.Rule {
+	var all []*stages.Rule
 	for i := range s.slow {
 		if r := s.slow[i].rule; r != nil {
 			all = append(all, r)
@@ -162,18 +162,18 @@ func (r *slowRule) bucket() bucket { return bucket{r.slice, r.rule.Uplink} }
 
 // counters returns the counters of a rule as the model's, which have the same
 // layout.
-func (t *table) counters(slot uint32) *model.Counters {
-	return (*model.Counters)(unsafe.Pointer(&t.slots[slot].Packets))
+func (t *table) counters(slot uint32) *stages.Counters {
+	return (*stages.Counters)(unsafe.Pointer(&t.slots[slot].Packets))
 }
 
 // drain takes what a slot has counted.
 func (t *table) drain(slot uint32) datapath.Total { return drainCounters(t.counters(slot)) }
 
-func drainCounters(c *model.Counters) datapath.Total {
+func drainCounters(c *stages.Counters) datapath.Total {
 	return datapath.Total{Packets: atomic.SwapUint64(&c.Packets, 0), Octets: atomic.SwapUint64(&c.Octets, 0), Dropped: atomic.SwapUint64(&c.Dropped, 0)}
 }
 
-func addCounters(c *model.Counters, t datapath.Total) {
+func addCounters(c *stages.Counters, t datapath.Total) {
 	atomic.AddUint64(&c.Packets, t.Packets)
 	atomic.AddUint64(&c.Octets, t.Octets)
 	atomic.AddUint64(&c.Dropped, t.Dropped)

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"net/netip"
 
-	"plumbline/datapath"
-	"plumbline/datapath/rawip"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/rawip"
 )
 
 // rawSender sends through sockets that take whole IP packets: to data networks through

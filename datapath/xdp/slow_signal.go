@@ -1,14 +1,14 @@
 package xdp
 
 import (
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // signal does what a GTP-U message asks for that is no G-PDU, or that the stages
 // refused with reason. The driver's lock is held for reading.
-func (s *slowPath) signal(m model.Datagram, reason datapath.Reason) {
+func (s *slowPath) signal(m stages.Datagram, reason datapath.Reason) {
 	if reason == datapath.PassSignalling {
 		switch h, err := gtpu.Parse(m.Payload); {
 		case err != nil:
@@ -33,7 +33,7 @@ func (s *slowPath) signal(m model.Datagram, reason datapath.Reason) {
 
 // allow bounds what is sent to whom we do not send packets anyway, and all that
 // a packet to nobody causes.
-func (s *slowPath) allow(m model.Datagram, reason datapath.Reason) bool {
+func (s *slowPath) allow(m stages.Datagram, reason datapath.Reason) bool {
 	if reason == datapath.PassSignalling && s.d.hops.isPeer(s.d.ports, m.From.Addr()) {
 		return true
 	}
@@ -47,7 +47,7 @@ func (s *slowPath) allow(m model.Datagram, reason datapath.Reason) bool {
 
 // sendSignal sends a message. One that cannot be sent is one that got lost: the
 // peer asks again, or another packet causes another. The driver's lock is held.
-func (s *slowPath) sendSignal(m model.Datagram) {
+func (s *slowPath) sendSignal(m stages.Datagram) {
 	if !datapath.Has(s.d.cfg.Endpoints, m.To.Addr()) {
 		_ = s.send.tunnel(m.Packet(), m.From.Addr())
 		return

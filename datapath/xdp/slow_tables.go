@@ -5,18 +5,18 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // slowTables reads rules as the programs do. The driver's lock is held, so no
 // rule is being changed.
 type slowTables struct{ *Driver }
 
-// Candidates implements [model.Tables].
-func (t slowTables) Candidates(k datapath.Key) []*model.Rule {
+// Candidates implements [stages.Tables].
+func (t slowTables) Candidates(k datapath.Key) []*stages.Rule {
 	key := placeOf(0, k)
 	if k.Route.IsValid() {
 		key.key = t.framed.key[k.Route]
@@ -38,14 +38,14 @@ func (t slowTables) Candidates(k datapath.Key) []*model.Rule {
 		return nil // whose writer was killed: its session is about to be applied
 	}
 	if r := t.rule(tab, slot); r.Network >= 0 && r.Way >= 0 {
-		return []*model.Rule{r}
+		return []*stages.Rule{r}
 	}
 	return nil // of a data network that is gone, and so its session perhaps
 }
 
 // reached returns those of a session's rules whose framed routes have all of route in
 // them: all routes of a session have one key here.
-func reached(rules []*model.Rule, route netip.Prefix) (some []*model.Rule) {
+func reached(rules []*stages.Rule, route netip.Prefix) (some []*stages.Rule) {
 	has := func(p netip.Prefix) bool { return p.Bits() <= route.Bits() && p.Contains(route.Addr()) }
 	for _, r := range rules {
 		if slices.ContainsFunc(r.Routes, has) {
@@ -55,15 +55,15 @@ func reached(rules []*model.Rule, route netip.Prefix) (some []*model.Rule) {
 	return some
 }
 
-// Towards implements [model.Tables]. Error Indications are looked into by
+// Towards implements [stages.Tables]. Error Indications are looked into by
 // [errorIndications], where it may take long.
-func (t slowTables) Towards(gtpu.Tunnel) []*model.Rule { return nil }
+func (t slowTables) Towards(gtpu.Tunnel) []*stages.Rule { return nil }
 
 // rule returns a rule of the programs as the model has it. Meters, URR and
 // counters are the same.
-func (t slowTables) rule(tab *table, slot uint32) *model.Rule {
+func (t slowTables) rule(tab *table, slot uint32) *stages.Rule {
 	r := &tab.slots[slot]
-	m := &model.Rule{
+	m := &stages.Rule{
 		Uplink: r.Ctl&ruleUplink != 0, Gate: r.Ctl&ruleGate != 0, Counters: tab.counters(slot),
 		Incomplete: r.Ctl&ruleIncomplete != 0, Spent: r.Ctl&(ruleForw|ruleSpent) == ruleSpent,
 	}
@@ -77,11 +77,11 @@ func (t slowTables) rule(tab *table, slot uint32) *model.Rule {
 	}
 	for _, slot := range r.Meter {
 		if slot != 0 {
-			m.Limits = append(m.Limits, model.Limit{MBR: t.meters.meter(slot)})
+			m.Limits = append(m.Limits, stages.Limit{MBR: t.meters.meter(slot)})
 		}
 	}
 	if r.Urr != 0 {
-		m.URRs = []model.URR{t.urrs.urr(r.Urr)}
+		m.URRs = []stages.URR{t.urrs.urr(r.Urr)}
 	}
 	if r.Ctl&ruleMatchIP4 != 0 {
 		m.UEIPv4 = ipv4(r.UeIp4)
@@ -103,11 +103,11 @@ func (t slowTables) rule(tab *table, slot uint32) *model.Rule {
 	return m
 }
 
-func (t slowTables) outer(m *model.Rule, r *upfRule) {
+func (t slowTables) outer(m *stages.Rule, r *upfRule) {
 	o := unpackOuter(r.UeIp6)
 	hop := t.hops.keyOf(uint32(o.hop))
 	m.QFI = o.qfi
-	m.Outer = &model.Outer{
+	m.Outer = &stages.Outer{
 		TEID: o.teid, Peer: hop.addr, Local: t.ports.localOf(hop),
 		DSCP: -1, ToAccess: r.Ctl&ruleToAccess != 0,
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// Spreading over CPUs: bpf/spread.h says how.
+// Spreading over CPUs: bpf/upf/spread.h says how.
 
 const (
-	maxSpread   = 64   // SPREAD_MAX in bpf/maps.h
+	maxSpread   = 64   // SPREAD_MAX in bpf/upf/maps.h
 	maxCPU      = 1023 // the highest number of a CPU
 	spreadQueue = 2048 // packets that wait for a CPU at most
 )

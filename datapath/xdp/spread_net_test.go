@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/xdp"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // TestSpread: packets of many UEs go through the CPUs, tagged and untagged, all

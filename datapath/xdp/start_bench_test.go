@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // BenchmarkLoad is how long the tables and programs of the bed take to load, of

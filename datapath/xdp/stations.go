@@ -6,11 +6,11 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // stationTable is stations, the MAC addresses that the programs know. It is the
-// [model.Mirror] of the slow path's bridge.
+// [stages.Mirror] of the slow path's bridge.
 type stationTable struct {
 	d *Driver
 	m *ebpf.Map
@@ -30,13 +30,13 @@ func newStationTable(d *Driver) *stationTable {
 // vlanShift is STATION_VLAN_SHIFT.
 const vlanShift = 16
 
-func (t *stationTable) key(st model.Station) upfStationKey {
+func (t *stationTable) key(st stages.Station) upfStationKey {
 	return upfStationKey{Mac: st.MAC, Lan: t.d.networks[st.Network-1].number() | uint32(st.VLAN)<<vlanShift}
 }
 
-// Put implements [model.Mirror]. The driver's lock is held. A station whose session
+// Put implements [stages.Mirror]. The driver's lock is held. A station whose session
 // has no rule for frames is left out: the programs would have no use for it.
-func (t *stationTable) Put(st model.Station, seid, seenNs uint64) {
+func (t *stationTable) Put(st stages.Station, seid, seenNs uint64) {
 	value := upfStation{SeenNs: seenNs, Seid: seid}
 	if seid != 0 {
 		value.Key = routesKey(seid)
@@ -52,8 +52,8 @@ func (t *stationTable) Put(st model.Station, seid, seenNs uint64) {
 	}
 }
 
-// Delete implements [model.Mirror].
-func (t *stationTable) Delete(st model.Station) { t.remove(t.key(st)) }
+// Delete implements [stages.Mirror].
+func (t *stationTable) Delete(st stages.Station) { t.remove(t.key(st)) }
 
 func (t *stationTable) remove(key upfStationKey) {
 	if err := t.m.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
@@ -61,8 +61,8 @@ func (t *stationTable) remove(key upfStationKey) {
 	}
 }
 
-// Heard implements [model.Mirror].
-func (t *stationTable) Heard(st model.Station) uint64 {
+// Heard implements [stages.Mirror].
+func (t *stationTable) Heard(st stages.Station) uint64 {
 	var s upfStation
 	if t.m.Lookup(t.key(st), &s) != nil {
 		return 0
@@ -87,7 +87,7 @@ func (t *stationTable) adopt() {
 func (t *stationTable) restore(seid uint64) {
 	for _, o := range t.orphans[seid] {
 		if network := t.d.numbered(o.key.Lan & (1<<vlanShift - 1)); network != 0 {
-			st := model.Station{Network: network, VLAN: int(o.key.Lan >> vlanShift), MAC: o.key.Mac}
+			st := stages.Station{Network: network, VLAN: int(o.key.Lan >> vlanShift), MAC: o.key.Mac}
 			t.d.slow.stages.Bridge.Restore(seid, st, o.seen)
 		}
 	}

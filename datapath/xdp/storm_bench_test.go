@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
 )
 
 // BenchmarkStorm sends three packets to each of 100 000 idle UEs over real devices,
@@ -24,7 +24,7 @@ import (
 func BenchmarkStorm(b *testing.B) {
 	const sessions, each = 100_000, 3
 	n := layNetwork(b, "xdp-storm100k")
-	limits := model.DefaultBufferLimits
+	limits := stages.DefaultBufferLimits
 	limits.TotalPackets, limits.TotalOctets, limits.Age = 1<<19, 256<<20, 5*time.Minute
 	check(b, n.UPF.Do(func() (err error) {
 		n.upf, err = xdp.New(xdp.Config{

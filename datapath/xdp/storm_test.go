@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
 )
 
 // stormed are the idle UEs of the storm: 10.66.0.0 and so on, SEIDs from 2.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // The super-packet of TestSuper: three packets, the last one shorter. Each has 40 octets

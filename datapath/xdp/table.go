@@ -7,7 +7,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // Flags in the control word of a rule, as in bpf/rules.h.
@@ -30,7 +30,7 @@ const (
 	ruleQueued     = 0x4000
 	ruleChanging   = 0x8000
 
-	ruleN6Shift = 16 // the way, or the data network: bpf/n6.h
+	ruleN6Shift = 16 // the way, or the data network: bpf/upf/n6.h
 	ruleN6Mask  = 0x3f
 
 	ruleFlags      = 0x3fffff

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"unsafe"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // TestTable puts keys in and takes them out at random, many of them with the
@@ -103,31 +103,31 @@ func checkTable(t *testing.T, tab *table, slots map[uint64]uint32, key uint64) {
 func TestLayout(t *testing.T) {
 	var (
 		m upfMeter
-		g model.Meter
+		g stages.Meter
 		r upfRule
-		c model.Counters
+		c stages.Counters
 		u upfUrr
-		v model.Volume
+		v stages.Volume
 		o upfUrrOwner
-		w model.Owner
+		w stages.Owner
 	)
 	if unsafe.Sizeof(u) != 64 || unsafe.Sizeof(v) != 64 ||
 		unsafe.Offsetof(u.Packets) != unsafe.Offsetof(v.Packets) || unsafe.Offsetof(u.Limit) != unsafe.Offsetof(v.Limit) ||
 		unsafe.Offsetof(u.Flags) != unsafe.Offsetof(v.Flags) || unsafe.Offsetof(u.Id) != unsafe.Offsetof(v.ID) {
-		t.Errorf("struct urr %+v and model.Volume %+v are laid out differently", u, v)
+		t.Errorf("struct urr %+v and stages.Volume %+v are laid out differently", u, v)
 	}
 	if unsafe.Sizeof(o) != unsafe.Sizeof(w) || unsafe.Offsetof(o.Quota) != unsafe.Offsetof(w.Quota) {
-		t.Errorf("struct urr_owner %+v and model.Owner %+v are laid out differently", o, w)
+		t.Errorf("struct urr_owner %+v and stages.Owner %+v are laid out differently", o, w)
 	}
 	if unsafe.Sizeof(m) != unsafe.Sizeof(g) {
-		t.Errorf("struct meter has %d octets, model.Meter %d", unsafe.Sizeof(m), unsafe.Sizeof(g))
+		t.Errorf("struct meter has %d octets, stages.Meter %d", unsafe.Sizeof(m), unsafe.Sizeof(g))
 	}
 	if unsafe.Sizeof(r) != 64 {
 		t.Errorf("struct rule has %d octets, want one cache line", unsafe.Sizeof(r))
 	}
 	if unsafe.Offsetof(r.Octets)-unsafe.Offsetof(r.Packets) != unsafe.Offsetof(c.Octets) ||
 		unsafe.Offsetof(r.Dropped)-unsafe.Offsetof(r.Packets) != unsafe.Offsetof(c.Dropped) {
-		t.Error("counters of struct rule and of model.Counters are in different places")
+		t.Error("counters of struct rule and of stages.Counters are in different places")
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 
-	"plumbline/datapath"
-	"plumbline/datapath/xdp"
-	"plumbline/gtpu"
-	"plumbline/lab/scratch/bpffs"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/lab/scratch/bpffs"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // TestNoTarget: a veth as the kernel makes it takes no redirected frames, so packets go

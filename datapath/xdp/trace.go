@@ -9,9 +9,9 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	traces "plumbline/datapath/trace"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	traces "github.com/plumbline-upf/plumbline/datapath/trace"
 )
 
 const (
@@ -44,7 +44,7 @@ type trace struct {
 	lost    atomic.Uint64
 	wanted  atomic.Uint64        // by the slow path
 	limited atomic.Uint64        // of those, above the rate
-	rate    model.Limiter        // of those; with the tracer's lock
+	rate    stages.Limiter       // of those; with the tracer's lock
 	final   datapath.TraceCounts // with closed
 	closed  bool
 }
@@ -81,7 +81,7 @@ func (d *Driver) Trace(f datapath.TraceFilter) (datapath.Trace, error) {
 		return nil, err
 	}
 	x := &trace{t: t, slot: slot, filter: f, since: monotonic(),
-		packets: make(chan *datapath.TracePacket, traces.Queue), rate: model.Limiter{PerSecond: uint64(f.Rate)}}
+		packets: make(chan *datapath.TracePacket, traces.Queue), rate: stages.Limiter{PerSecond: uint64(f.Rate)}}
 	t.traces[slot] = x
 	// The sample, which makes the entry one, is written last.
 	sample := want.Sample

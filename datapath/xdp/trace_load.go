@@ -9,7 +9,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // objects are the programs and tables, and the memory of the programs' variables.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cilium/ebpf/ringbuf"
 
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
 )
 
 // read gives what the twins have written to the traces that want it.

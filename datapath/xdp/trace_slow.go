@@ -5,35 +5,35 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
-	traces "plumbline/datapath/trace"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	traces "github.com/plumbline-upf/plumbline/datapath/trace"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // came is how a packet came into the slow path; zero: out of the buffer.
 type came struct {
-	message *model.Datagram
+	message *stages.Datagram
 	packet  []byte // bare
 	device  int    // index of that on which it came
 }
 
 // slowly tells the traces what became of a packet in the slow path.
-func (t *tracer) slowly(c came, o model.Out, reason datapath.Reason) {
+func (t *tracer) slowly(c came, o stages.Out, reason datapath.Reason) {
 	if !t.runs() {
 		return
 	}
-	var sent *model.Sent
+	var sent *stages.Sent
 	if o.Reason == datapath.ReasonNone {
-		sent = &model.Sent{Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way}
+		sent = &stages.Sent{Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way}
 	}
 	t.offer(t.slowPacket(c, o.Rule, sent, reason))
 }
 
 // besides tells them what else left because of the packet: further fragments, or
 // what its sender is told.
-func (t *tracer) besides(c came, o model.Out, other model.Sent, reason datapath.Reason) {
+func (t *tracer) besides(c came, o stages.Out, other stages.Sent, reason datapath.Reason) {
 	if !t.runs() {
 		return
 	}
@@ -43,11 +43,11 @@ func (t *tracer) besides(c came, o model.Out, other model.Sent, reason datapath.
 }
 
 // answered tells them what the sender of a GTP-U message is told.
-func (t *tracer) answered(m, answer model.Datagram) {
+func (t *tracer) answered(m, answer stages.Datagram) {
 	if !t.runs() {
 		return
 	}
-	sent := model.Sent{Packet: answer.Packet(), Outer: &model.Outer{Local: answer.From.Addr()}}
+	sent := stages.Sent{Packet: answer.Packet(), Outer: &stages.Outer{Local: answer.From.Addr()}}
 	p, ends := t.slowPacket(came{message: &m}, nil, &sent, datapath.ReasonNone)
 	p.Answer = true
 	t.offer(p, ends)
@@ -81,7 +81,7 @@ func (t *tracer) offer(p *datapath.TracePacket, ends [2]netip.Addr) {
 
 // slowPacket returns what is known of a packet of the slow path, and between
 // whom it is. It shares the memory of the packet.
-func (t *tracer) slowPacket(c came, r *model.Rule, sent *model.Sent, reason datapath.Reason) (*datapath.TracePacket, [2]netip.Addr) {
+func (t *tracer) slowPacket(c came, r *stages.Rule, sent *stages.Sent, reason datapath.Reason) (*datapath.TracePacket, [2]netip.Addr) {
 	p := &datapath.TracePacket{At: time.Now(), CPU: -1, Slow: true, Reason: reason}
 	user := c.packet
 	if r != nil {
@@ -115,7 +115,7 @@ func (t *tracer) slowPacket(c came, r *model.Rule, sent *model.Sent, reason data
 }
 
 // userPacket returns the packet inside one that is sent.
-func userPacket(s *model.Sent) []byte {
+func userPacket(s *stages.Sent) []byte {
 	if s.Outer == nil {
 		return s.Packet
 	}
@@ -135,7 +135,7 @@ func userPacket(s *model.Sent) []byte {
 
 // deviceTo names the device by which the host's routes lead to a peer; of one that no
 // rule sends to, that of the endpoint.
-func (t *tracer) deviceTo(o *model.Outer) string {
+func (t *tracer) deviceTo(o *stages.Outer) string {
 	for i := range t.d.ports.gtpu {
 		key := hopKey{i, o.Peer}
 		if t.d.ports.peer(key) == (nexthop.Peer{Local: o.Local, Addr: o.Peer}) {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/cilium/ebpf/ringbuf"
 
-	"plumbline/api"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // Bits of struct urr_event, as in bpf/rules.h.
@@ -99,9 +99,9 @@ func (d *Driver) postOwed() {
 	atomic.StoreUint32(&slots[0].Urr.Flags, 0)
 	for slot := uint32(1); slot < uint32(len(slots)); slot++ {
 		flags := &slots[slot].Urr.Flags
-		if atomic.LoadUint32(flags)&model.FlagsOwed != 0 {
-			owed := atomic.AndUint32(flags, ^uint32(model.FlagsOwed)) & model.FlagsOwed
-			d.postURREvents(slot, owed>>model.OwedShift)
+		if atomic.LoadUint32(flags)&stages.FlagsOwed != 0 {
+			owed := atomic.AndUint32(flags, ^uint32(stages.FlagsOwed)) & stages.FlagsOwed
+			d.postURREvents(slot, owed>>stages.OwedShift)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // urrTable hands out the URRs of accounts, and their slots in the map urr_owners.
@@ -49,11 +49,11 @@ func (t *urrTable) unmap() error { return errors.Join(t.owners.unmap(), t.drops.
 func (t *urrTable) volume(slot uint32) *upfUrr { return &t.slots[slot].Urr }
 
 // urr returns the slot as the model's URR, which has the same layout.
-func (t *urrTable) urr(slot uint32) model.URR {
-	return model.URR{
-		Volume:  (*model.Volume)(unsafe.Pointer(t.volume(slot))),
-		Owner:   (*model.Owner)(unsafe.Pointer(&t.owners.slots[slot])),
-		Dropped: (*model.DroppedDownlink)(unsafe.Pointer(&t.drops.slots[slot])),
+func (t *urrTable) urr(slot uint32) stages.URR {
+	return stages.URR{
+		Volume:  (*stages.Volume)(unsafe.Pointer(t.volume(slot))),
+		Owner:   (*stages.Owner)(unsafe.Pointer(&t.owners.slots[slot])),
+		Dropped: (*stages.DroppedDownlink)(unsafe.Pointer(&t.drops.slots[slot])),
 	}
 }
 
@@ -76,7 +76,7 @@ func (t *urrTable) reserve(seid uint64, id, home uint32) (uint32, error) {
 		atomic.StoreUint64(&o.ReachedPackets[i], 0)
 	}
 	for i := range u.Limit {
-		atomic.StoreUint64(&u.Limit[i], model.NoLimit)
+		atomic.StoreUint64(&u.Limit[i], stages.NoLimit)
 	}
 	t.drops.slots[slot] = upfUrrDropped{}
 	atomic.StoreUint32(&u.Flags, 0)

@@ -1,8 +1,8 @@
 package xdp
 
 import (
-	"plumbline/datapath"
-	"plumbline/verifier"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/verifier"
 )
 
 // Objects are what the datapaths xdp and tc load, with an endpoint and with CPUs to

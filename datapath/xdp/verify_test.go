@@ -3,7 +3,7 @@ package xdp_test
 import (
 	"testing"
 
-	"plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
 )
 
 // TestWeakOrder loads what CPUs get that may do loads in another order: on x86, too, the

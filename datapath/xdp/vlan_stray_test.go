@@ -9,9 +9,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/datapath"
-	"plumbline/datapath/xdp"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // TestVLANStray: N3 and N6 are tags of one device. GTP-U in the VLAN of N6 is refused as on

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // The VIDs of the tagged bed.

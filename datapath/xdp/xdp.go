@@ -26,10 +26,10 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/nexthop"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // Mode says how the programs are attached.
@@ -75,12 +75,12 @@ type Config struct {
 	// EchoInterval is how often GTP-U peers in use are asked whether they are
 	// there; 0: never. Source: TS 29.281 V18.1.0, 7.2.1: not below 60 s.
 	EchoInterval time.Duration
-	Buffer       model.BufferLimits // zero value: [model.DefaultBufferLimits]
+	Buffer       stages.BufferLimits // zero value: [stages.DefaultBufferLimits]
 	// Advertise is what UEs are told that solicit a router; nil: that is the CP
 	// function's.
-	Advertise *model.RouterAdvertisement
+	Advertise *stages.RouterAdvertisement
 	// MeterBurst is how much of a QER's rate may come at once, but never less than
-	// three packets; 0: [model.DefaultBurst].
+	// three packets; 0: [stages.DefaultBurst].
 	MeterBurst time.Duration
 	// Quiet says when no Error Indication is sent: see [datapath.Restart].
 	Quiet *datapath.Quiet
@@ -130,9 +130,9 @@ type Driver struct {
 	own          ownTable
 	sessions     *sessionTable       // nil once the driver is closed
 	slowSessions map[uint64]*session // those of them with a rule of the slow path
-	slowRules    map[tableKey][]*model.Rule
-	copied       map[uint32]*model.Rule // that ask for copies, by slot of their counters
-	retired      totals                 // counted by rules that are gone
+	slowRules    map[tableKey][]*stages.Rule
+	copied       map[uint32]*stages.Rule // that ask for copies, by slot of their counters
+	retired      totals                  // counted by rules that are gone
 	overflows    int
 	peers        *nexthop.PeerWatcher // nil until started
 	waiting      *nexthop.Waiting
@@ -150,8 +150,8 @@ type Driver struct {
 
 	slow    *slowPath
 	tracer  *tracer // nil until started
-	errored *model.Errored
-	paths   *model.Paths[hopKey]
+	errored *stages.Errored
+	paths   *stages.Paths[hopKey]
 	ending  ending
 	restart datapath.Restart
 	events  datapath.Events
@@ -176,7 +176,7 @@ var (
 	_ datapath.Keeper         = (*Driver)(nil)
 	_ datapath.Tracer         = (*Driver)(nil)
 	_ datapath.TracePreparer  = (*Driver)(nil)
-	_ model.Inheritor         = (*Driver)(nil)
+	_ stages.Inheritor        = (*Driver)(nil)
 )
 
 // New loads the programs, attaches them and starts the slow path, in the
@@ -212,15 +212,15 @@ func load(cfg Config, p *ports) (*Driver, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	cfg.MeterBurst = cmp.Or(cfg.MeterBurst, model.DefaultBurst)
+	cfg.MeterBurst = cmp.Or(cfg.MeterBurst, stages.DefaultBurst)
 	if cfg.MaxSessions < 1 || cfg.MaxSessions > 1<<24 {
 		return nil, fmt.Errorf("xdp: %d sessions: want 1 to %d", cfg.MaxSessions, 1<<24)
 	}
 	if cfg.MaxListedPDRs < 0 || cfg.MaxListedPDRs > 1<<24 {
 		return nil, fmt.Errorf("xdp: %d PDRs of lists: want 0 to %d", cfg.MaxListedPDRs, 1<<24)
 	}
-	if cfg.Buffer == (model.BufferLimits{}) {
-		cfg.Buffer = model.DefaultBufferLimits
+	if cfg.Buffer == (stages.BufferLimits{}) {
+		cfg.Buffer = stages.DefaultBufferLimits
 	}
 	h, err := cfg.Hook.get()
 	if err != nil {
@@ -228,8 +228,8 @@ func load(cfg Config, p *ports) (*Driver, error) {
 	}
 	d := &Driver{
 		hook: h, cfg: cfg, log: cfg.Log, ports: p, about: capabilities(cfg),
-		sessions: newSessionTable(), slowSessions: map[uint64]*session{}, slowRules: map[tableKey][]*model.Rule{}, copied: map[uint32]*model.Rule{},
-		retired: totals{}, totals: totals{}, errored: model.NewErrored(), attends: -1,
+		sessions: newSessionTable(), slowSessions: map[uint64]*session{}, slowRules: map[tableKey][]*stages.Rule{}, copied: map[uint32]*stages.Rule{},
+		retired: totals{}, totals: totals{}, errored: stages.NewErrored(), attends: -1,
 		restart: datapath.Restart{Quiet: cfg.Quiet},
 	}
 	d.own.d = d

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // Place is both ends of a program: a UE and a server in the data network.

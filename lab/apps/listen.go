@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"plumbline/lab/scratch"
+	"github.com/plumbline-upf/plumbline/lab/scratch"
 )
 
 // The scenarios of both ends: a call with RTP for as long as -d says. RTP is

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"plumbline/lab/scratch"
+	"github.com/plumbline-upf/plumbline/lab/scratch"
 )
 
 // Downloads is one file, got again and again.

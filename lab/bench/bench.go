@@ -21,13 +21,13 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/generator"
-	"plumbline/lab/host"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
-	"plumbline/lab/traffic"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // Config says what to measure. Only Binary may be empty, and the texts.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // plumb is the program under test, built once.
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		plumb = filepath.Join(dir, "plumb")
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", plumb, "plumbline/cmd/plumb")
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", plumb, "github.com/plumbline-upf/plumbline/cmd/plumb")
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
 			panic(err)

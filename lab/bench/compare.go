@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/host"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // CompareConfig says which datapaths to measure in turn, and with what. Of Config,

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/lab/host"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
-	"plumbline/lab/tcp"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/tcp"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 const (

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/report"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // withoutTAP is a plumb whose UPF has no datapath tap.

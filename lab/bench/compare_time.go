@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // work is what a comparison still has to do.

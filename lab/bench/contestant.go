@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"plumbline/lab/report"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // contestant is a datapath in a test bed of its own, or the bed alone. While others

@@ -11,14 +11,14 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/host"
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
-	"plumbline/lab/scratch"
-	"plumbline/lab/system"
-	"plumbline/lab/topology"
-	"plumbline/pfcp"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/scratch"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // N4Config says what to measure of the UPF's control plane.

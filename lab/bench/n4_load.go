@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // measureHeld brings the population up to n, and measures modifications in a

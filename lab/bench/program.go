@@ -9,9 +9,9 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/report"
-	"plumbline/lab/system"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // account makes a short trial in which the kernel adds up the run time of BPF

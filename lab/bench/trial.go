@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math"
 
-	"plumbline/lab/report"
-	"plumbline/lab/stats"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // repeat measures the bed limit in a direction, then the UPF.

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"strings"
 
-	"plumbline/lab/meter"
-	"plumbline/lab/report"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // attempted takes what came of a measurement. That the UP function refuses what is

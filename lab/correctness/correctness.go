@@ -9,11 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // Part is a group of measurements.

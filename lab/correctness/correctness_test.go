@@ -12,13 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/faulty"
-	"plumbline/lab/meter"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
-	"plumbline/pfcp"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/faulty"
+	"github.com/plumbline-upf/plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 var plumb string // the program, built for these tests
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		plumb = filepath.Join(dir, "plumb")
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", plumb, "plumbline/cmd/plumb")
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", plumb, "github.com/plumbline-upf/plumbline/cmd/plumb")
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
 			panic(err)

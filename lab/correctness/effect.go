@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/report"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // Kinds of changes of the downlink FAR.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/faulty"
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/faulty"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // TestLimitSilent: a UPF that sends no Session Report Request is silent if the limit passed,

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/meter"
-	"plumbline/lab/report"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // Octets of the user packets' IPv4 and UDP headers, and of what frames have

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/gtpu"
-	"plumbline/lab/generator"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // recorder notes every frame of a run that arrives at the gNB, for what counts

@@ -7,8 +7,8 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 const (

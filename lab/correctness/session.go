@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // IDs of the rules of a session.

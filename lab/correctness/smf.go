@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/topology"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // smf is a CP function with few sessions, that notes when what was said. Its

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // What steps are expected to take.

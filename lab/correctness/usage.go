@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/report"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // usageRates are the frames per second at which volumes are counted; 0: as many

@@ -9,7 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // links are N3 and N6, once if they are one device.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestStartSaysWhyItFailed runs programs that end instead of being a UPF.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
 )
 
 // eupf is eUPF of edgecomllc: XDP programs on the devices, in native mode, which

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/gtpu"
-	"plumbline/lab/topology"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // TestMain makes this program a UPF without a datapath, if it is called as one.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
 )
 
 // free5gc is go-upf with the kernel module gtp5g, which forwards socket buffers.

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
-	"plumbline/lab/n4load"
-	"plumbline/lab/scratch"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/scratch"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"os/exec"
 	"time"
 
-	"plumbline/lab/meter"
-	"plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
 )
 
 // ErrNotInstalled is in the error of [Kind.Find] if there is no program; the error

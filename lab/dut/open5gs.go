@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
 )
 
 const open5gsInstall = "Open5GS: https://open5gs.org/open5gs/docs/: its packages (open5gs-upf), or meson and ninja from the sources; " +

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // api is the local API of our own UPF.

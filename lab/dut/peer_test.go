@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
-	"plumbline/lab/traffic"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
 )
 
 // programs are the variables that say where others' programs are, by kind, if they

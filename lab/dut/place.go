@@ -6,8 +6,8 @@ import (
 	"io"
 	"net/netip"
 
-	"plumbline/lab/n4load"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // Place is where a UPF is put, or is. For an External kind Namespace is the one in

@@ -3,7 +3,7 @@ package dut
 import (
 	"path/filepath"
 
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // Plumbline is this project's UPF with a datapath of package upf. adjust changes

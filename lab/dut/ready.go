@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/gtpu"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 const (

@@ -10,9 +10,9 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/lab/meter"
-	"plumbline/lab/n4load"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // upgVPP is UPG-VPP: VPP with the UPF plugin, on packet sockets, since the devices

@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"plumbline/gtpu"
-	"plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/lab/dut"
 )
 
 // Fault is what goes wrong.

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/generator"
-	"plumbline/lab/meter"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
-	"plumbline/lab/traffic"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
 )
 
 func TestMain(m *testing.M) {

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // tunnel is where downlink packets of a UE go.

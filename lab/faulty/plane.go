@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/gtpu"
-	"plumbline/internal/checksum"
-	"plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/lab/generator"
 )
 
 // Octets of headers.

@@ -44,7 +44,7 @@
 //
 // A stream may be packets that somebody captured ([Stream.Replay]). Each is sent as it was,
 // but for addresses, TEID, checksums and the stamp in its payload, at a rate or by the
-// times of the file ([Load.Speed]). bpf/replay.bpf.c copies such a frame whole each time.
+// times of the file ([Load.Speed]). bpf/lab/replay.bpf.c copies such a frame whole each time.
 //
 // # Senders
 //

@@ -12,7 +12,7 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // TestFrames compares every octet of frames on the link with what gopacket

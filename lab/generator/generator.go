@@ -6,12 +6,12 @@ import (
 	"net"
 	"net/netip"
 
-	"plumbline/lab/topology"
-	"plumbline/netdev"
+	"github.com/plumbline-upf/plumbline/internal/netdev"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
-//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package generator replay ../../bpf/replay.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf -I/usr/include/x86_64-linux-gnu
-//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package generator -type access generator ../../bpf/generator.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package generator replay ../../bpf/lab/replay.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf/include -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package generator -type access generator ../../bpf/lab/generator.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf/include -I/usr/include/x86_64-linux-gnu
 
 // Direction is the way that frames take through the UPF.
 type Direction uint8

@@ -5,11 +5,11 @@ import (
 	"net/netip"
 	"sync/atomic"
 
-	"plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/checksum"
 )
 
 // maker makes the frames of a generator in user space, octet for octet as
-// bpf/generator.bpf.c does, and keeps the same schedule as bpf/lab_schedule.h.
+// bpf/lab/generator.bpf.c does, and keeps the same schedule as bpf/lab_schedule.h.
 type maker struct {
 	config *Config
 	layout *layout

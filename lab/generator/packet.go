@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/topology"
-	"plumbline/mmsg"
+	"github.com/plumbline-upf/plumbline/internal/mmsg"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // packetOutput sends by an AF_PACKET socket: any device takes that, past queueing

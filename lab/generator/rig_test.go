@@ -12,7 +12,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 const testRun = 0x504c0001

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/timestamp"
+	"github.com/plumbline-upf/plumbline/lab/timestamp"
 )
 
 // Load is what one run of a generator shall send.

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/topology"
-	"plumbline/netdev"
+	"github.com/plumbline-upf/plumbline/internal/netdev"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 var dropAll = asm.Instructions{asm.Mov.Imm(asm.R0, 1), asm.Return()}

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	dueShift    = 20   // bpf/lab_schedule.h: DUE_SHIFT
+	dueShift    = 20   // bpf/lab/schedule.h: DUE_SHIFT
 	maxSegments = 1024 // SEGMENTS_MAX
 )
 

@@ -15,7 +15,7 @@ const StampOctets = 48
 // dynamic ports, which nobody can have registered.
 const Port = 49200
 
-const magic = 0x424d4c50 // bpf/lab_stamp.h: STAMP_MAGIC
+const magic = 0x424d4c50 // bpf/lab/stamp.h: STAMP_MAGIC
 
 // Stamp is what stands at the start of a frame's UDP payload.
 type Stamp struct {

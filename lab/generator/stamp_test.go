@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// One stamp, octet for octet as bpf/lab_stamp.h draws it.
+// One stamp, octet for octet as bpf/lab/stamp.h draws it.
 const goldenStamp = "504c4d42 04030201 0807060504030201 1817161514131211 2827262524232221" +
 	"34333231 41424344 0a400001 5251 3f 00"
 
@@ -83,7 +83,7 @@ func FuzzDecodeStamp(f *testing.F) {
 	})
 }
 
-// TestShortStamp: octet for octet as bpf/lab_stamp.h draws it; check is QFI 63, DSCP 46 and
+// TestShortStamp: octet for octet as bpf/lab/stamp.h draws it; check is QFI 63, DSCP 46 and
 // the upper 14 bits of the products of UE and TEID, as they stand in headers, and 0x9e3779b1.
 func TestShortStamp(t *testing.T) {
 	stamp := Stamp{

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"plumbline/lab/timestamp"
+	"github.com/plumbline-upf/plumbline/lab/timestamp"
 )
 
 // stamp has the sender ask for time stamps, until stop is called: it waits for those

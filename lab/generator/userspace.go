@@ -3,7 +3,7 @@ package generator
 import (
 	"time"
 
-	"plumbline/lab/timestamp"
+	"github.com/plumbline-upf/plumbline/lab/timestamp"
 )
 
 // userspace is a sender that makes frames in user space and gives them to an output.

@@ -1,6 +1,6 @@
 package generator
 
-import "plumbline/verifier"
+import "github.com/plumbline-upf/plumbline/internal/verifier"
 
 // Objects are what the generator loads.
 func Objects() []verifier.Object {

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // xdpOutput sends by an AF_XDP socket on the first queue of a device, without a copy where the

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/report"
-	"plumbline/verifier"
+	"github.com/plumbline-upf/plumbline/internal/verifier"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // Describe collects what the figures belong to: this machine, and what was

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/report"
-	"plumbline/verifier"
+	"github.com/plumbline-upf/plumbline/internal/verifier"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 func TestParseStat(t *testing.T) {

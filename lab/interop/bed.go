@@ -6,8 +6,8 @@ import (
 	"net"
 	"net/netip"
 
-	"plumbline/lab/report"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // ue is a UE as it is.

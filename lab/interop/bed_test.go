@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/gnb"
-	"plumbline/lab/dut"
-	"plumbline/lab/faulty"
-	"plumbline/lab/labtest"
-	"plumbline/lab/n4load"
-	"plumbline/lab/programs"
-	"plumbline/lab/topology"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/faulty"
+	"github.com/plumbline-upf/plumbline/lab/labtest"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/programs"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
 func TestMain(m *testing.M) {

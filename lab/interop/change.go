@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 const (

@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/scratch"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/scratch"
 )
 
 // placeholders are what stands for a UE in a command.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // UE is where the device of a UE is.

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/report"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // series is echo requests, one after another.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/checksum"
 )
 
 // Types and codes of ICMP. Source: RFC 792; RFC 4443, 3 and 4.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 const askTime = 5 * time.Second // for all that the UPF is asked at once

@@ -16,9 +16,9 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/apps"
-	"plumbline/lab/report"
-	"plumbline/lab/scratch"
+	"github.com/plumbline-upf/plumbline/lab/apps"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/scratch"
 )
 
 const (

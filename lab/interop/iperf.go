@@ -11,9 +11,9 @@ import (
 	"regexp"
 	"time"
 
-	"plumbline/lab/apps"
-	"plumbline/lab/report"
-	"plumbline/lab/tcp"
+	"github.com/plumbline-upf/plumbline/lab/apps"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/tcp"
 )
 
 // What iperf3 does.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // How echo requests are sent.

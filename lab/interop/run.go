@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // task is what makes one or several rows of the result.

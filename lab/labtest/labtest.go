@@ -8,10 +8,10 @@ import (
 	"net/netip"
 	"testing"
 
-	"plumbline/gnb"
-	"plumbline/lab/n4load"
-	"plumbline/lab/topology"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
 // Associate returns an SMF on N4 of the bed, associated with the UPF, until the test ends.

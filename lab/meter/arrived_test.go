@@ -3,8 +3,8 @@ package meter
 import (
 	"testing"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 func TestArrived(t *testing.T) {

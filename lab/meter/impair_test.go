@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
-//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package meter -output-suffix _test -type impairment impair testdata/impair.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package meter -output-suffix _test -type impairment impair testdata/impair.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf/include -I../../bpf/lab -I/usr/include/x86_64-linux-gnu
 
 // TestImpaired sends frames past a program that harms exactly one in a hundred,
 // and wants to read exactly that and nothing else.

@@ -8,11 +8,11 @@ import (
 
 	"github.com/cilium/ebpf/link"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
-//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package meter -type misdelivery -type window -type stream_count -type latency meter ../../bpf/meter.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package meter -type misdelivery -type window -type stream_count -type latency meter ../../bpf/lab/meter.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf/include -I/usr/include/x86_64-linux-gnu
 
 // Config describes a meter.
 type Config struct {

@@ -148,7 +148,7 @@ func (s *Stream) add(c meterStreamCount) {
 	s.LastNs = max(s.LastNs, c.LastNs)
 }
 
-// The histograms' geometry: bpf/lab_meter.h, LATENCY_SUB_BITS and LATENCY_BITS.
+// The histograms' geometry: bpf/lab/meter.h, LATENCY_SUB_BITS and LATENCY_BITS.
 const (
 	lowestNs           = 1
 	highestNs          = 1<<36 - 1

@@ -3,8 +3,8 @@ package meter
 import (
 	"testing"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // both makes two changes to a frame, of which the first may not move the second's place.

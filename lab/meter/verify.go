@@ -1,6 +1,6 @@
 package meter
 
-import "plumbline/verifier"
+import "github.com/plumbline-upf/plumbline/internal/verifier"
 
 // Objects are what the meter loads.
 func Objects() []verifier.Object {

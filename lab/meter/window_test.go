@@ -12,8 +12,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 const window = 32 * uint64(len(meterWindow{}.Blocks))

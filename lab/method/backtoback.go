@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/search"
-	"plumbline/lab/stats"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/search"
+	"github.com/plumbline-upf/plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // BackToBack looks for the longest burst of frames, sent as fast as possible, of which

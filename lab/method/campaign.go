@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // Campaign sends frames of one length at each of the loads for a long time, as

@@ -3,8 +3,8 @@ package method
 import (
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // course is samples of a trial, of all its directions, in their order.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/search"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/search"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // Critical looks for long for the load of which a given part is lost on average, however

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/printable"
+	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // entrant is a system in a run.

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/system"
-	"plumbline/lab/traffic"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
 )
 
 // fake is a system that forwards so many frames per second and loses the rest. It keeps

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // N4Idle has all sessions of a UPF go idle and come back: the release of the access

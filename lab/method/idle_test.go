@@ -6,9 +6,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // fakeIdle is a fake that reports data for all but one session.

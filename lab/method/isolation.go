@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
-	"plumbline/lab/traffic"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
 )
 
 // Isolation overloads one slice and says what becomes of the others: throughput, loss and

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/stats"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // Latency measures one-way latency at given loads, from the intended send time of each

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
-	"plumbline/lab/traffic"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
 )
 
 // Level says how much is offered: a rate, a part of what a system can forward, next to

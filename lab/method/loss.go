@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/search"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/search"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // Loss measures the frame loss rate at parts of what the bed carries, from all of it

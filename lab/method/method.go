@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // Method is one way to measure systems.

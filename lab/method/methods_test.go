@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/search"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/search"
 )
 
 // measured runs methods over fakes and returns the result.

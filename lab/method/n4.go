@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // N4 loads UPFs with PFCP requests: with fixed rates, ramps, windows, and searches for the

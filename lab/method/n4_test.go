@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // fakeN4 is a fake whose N4 has a limit that a search finds.

@@ -1,8 +1,8 @@
 package method
 
 import (
-	"plumbline/lab/report"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // Observer hears of a run while it goes on. Its methods return soon and may be called

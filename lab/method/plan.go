@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // Axes are what a run goes through, every combination of them.

@@ -1,6 +1,6 @@
 package method
 
-import "plumbline/lab/report"
+import "github.com/plumbline-upf/plumbline/lab/report"
 
 // loads are the highest rate to try, and that where to begin, in frames per second of one
 // direction, given what came of as much as possible. The highest is that of any turn so

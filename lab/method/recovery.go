@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // Recovery measures how long a system takes until it loses nothing again: after an

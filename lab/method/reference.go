@@ -1,6 +1,6 @@
 package method
 
-import "plumbline/lab/report"
+import "github.com/plumbline-upf/plumbline/lab/report"
 
 // published is one line of a comparison that somebody else has published.
 type published struct {

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"slices"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // ErrPlan is the error of a result to go on with that is of something else.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // TestBackToBack wants the longest burst that a buffer takes, and how long it holds it.

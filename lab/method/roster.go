@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/generator"
-	"plumbline/lab/report"
-	"plumbline/lab/system"
-	"plumbline/lab/timestamp"
-	"plumbline/lab/topology"
-	"plumbline/lab/traffic"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/timestamp"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
 )
 
 // Roster says which systems take part, and what the words of cells stand for.

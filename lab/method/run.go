@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/printable"
+	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // Config says what to measure.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"unicode"
 
-	"plumbline/lab/system"
-	"plumbline/lab/traffic"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
 )
 
 // Slice is a part of the sessions, and what is sent to and from their UEs.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 func TestSliceText(t *testing.T) {

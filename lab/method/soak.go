@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/stats"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // Soak sends a load for a long time, trial after trial, and says what was lost and how

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/timestamp"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/timestamp"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // Stamps is what stamps the frames of a run.

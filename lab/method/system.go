@@ -3,8 +3,8 @@ package method
 import (
 	"context"
 
-	"plumbline/lab/report"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // System is what takes turns: a UPF in a test bed of its own, or the bed alone. Its

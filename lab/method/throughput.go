@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/search"
-	"plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/search"
+	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
 // Throughput looks for the highest rates that lose no more than its goals allow, all

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // answer answers a request of the UP function's, to where it came from.

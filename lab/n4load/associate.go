@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // Associate sets the association up and returns what the UP function can do.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // echoVariable makes the test binary a process of its own that accepts every

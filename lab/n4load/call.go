@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // A job is requests of one kind from one client.

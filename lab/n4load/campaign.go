@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/pfcp"
-	"plumbline/printable"
+	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // Campaign is loads on one UP function, one after the other, with all that

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // start is how many sessions are held when a load begins: none if it

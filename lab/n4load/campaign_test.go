@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // TestCampaignKeeps wants what was measured before a UP function dies, or somebody ends the

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"plumbline/mmsg"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/internal/mmsg"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // Client is one CP function with one socket.

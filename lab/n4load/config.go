@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // Config says who talks to whom. Only Local and Remote must be given.

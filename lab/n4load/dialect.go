@@ -1,6 +1,6 @@
 package n4load
 
-import "plumbline/pfcp"
+import "github.com/plumbline-upf/plumbline/pfcp"
 
 // Dialect is what a UP function needs to be told of a session beyond what all do:
 // TS 29.244 leaves it to the operator, or an implementation insists on it. The

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // IDs of the rules of every session.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // TestAskHeartbeat: the UP function's Recovery Time Stamp comes with the association and with

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // refusal is what the last response said against a request.

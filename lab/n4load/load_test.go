@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // populate dials clients in one or more groups and fills a population of them.

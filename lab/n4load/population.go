@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // Operations of a [Load], in the order of [LoadReport.Operations].

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/search"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/lab/search"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // TestRamp has requests come faster and faster, and counts them by the tenth.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // responder is a UP function that keeps nothing but F-SEIDs. It loses and

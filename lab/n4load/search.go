@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/search"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/search"
 )
 
 // Search looks for the highest rate of an open loop at which a UP function accepts 99 of

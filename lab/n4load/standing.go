@@ -1,6 +1,6 @@
 package n4load
 
-import "plumbline/pfcp"
+import "github.com/plumbline-upf/plumbline/pfcp"
 
 // standing is what is known of a session at the UP function.
 type standing uint8

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // Template is what sessions have in common. Session i has the i-th UE address,

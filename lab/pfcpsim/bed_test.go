@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/bus"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/n4"
-	"plumbline/rules"
-	"plumbline/session"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/upf/bus"
+	"github.com/plumbline-upf/plumbline/upf/n4"
+	"github.com/plumbline-upf/plumbline/upf/rules"
+	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // n3 is where the UP function of the tests terminates GTP-U.
@@ -46,15 +46,15 @@ func address(host byte) netip.Addr {
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
-	return newBedOver(t, func(upf *model.UPF) datapath.Driver { return upf })
+	return newBedOver(t, func(upf *stages.UPF) datapath.Driver { return upf })
 }
 
 // newBedOver returns a bed whose UP function has the driver that is made of the model.
-func newBedOver(t *testing.T, driver func(*model.UPF) datapath.Driver) *bed {
+func newBedOver(t *testing.T, driver func(*stages.UPF) datapath.Driver) *bed {
 	t.Helper()
 	b := &bed{traffic: &modelTraffic{}}
 	start := time.Now()
-	b.traffic.upf = model.New(model.Config{
+	b.traffic.upf = stages.New(stages.Config{
 		Endpoints: []datapath.Endpoint{{Name: "n3", Address: n3}}, MaxSessions: 100,
 		Now: func() uint64 { return uint64(time.Since(start)) }, Send: b.traffic.left,
 	})

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/pfcp"
-	"plumbline/pfcp/pfcptest"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp/pfcptest"
 )
 
 // TestOAIAsCaptured: the requests of the dialect are those that OAI's SMF sent, but for

@@ -9,7 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // ErrExpected is what the UP function did otherwise than the scenario expects.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/pfcp"
-	"plumbline/pfcp/pfcptest"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp/pfcptest"
 )
 
 // TestGolden takes each golden message apart and puts it together again: no IE

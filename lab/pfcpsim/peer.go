@@ -9,7 +9,7 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // Config says where a simulated CP function is, and what it may do.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // Text writes IEs one to a line, groups indented, as scenarios have them.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // Result is what became of one step.

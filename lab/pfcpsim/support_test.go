@@ -9,10 +9,10 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // samples has a content of each IE that a rule may have, by which the tables of
@@ -63,7 +63,7 @@ Create Traffic Endpoint: {Traffic Endpoint ID: 1}
 
 // willing is a datapath that says it can do all, and takes what it is given: what is
 // refused is not refused by it.
-type willing struct{ *model.UPF }
+type willing struct{ *stages.UPF }
 
 func (willing) Capabilities() *api.Capabilities {
 	return &api.Capabilities{
@@ -81,7 +81,7 @@ func (willing) Usage(uint64) (*api.SessionUsage, error)  { return new(api.Sessio
 // that is said to be refused is, with its Cause, and each that is said to be done
 // is accepted.
 func TestSupported(t *testing.T) {
-	b := newBedOver(t, func(upf *model.UPF) datapath.Driver { return willing{upf} })
+	b := newBedOver(t, func(upf *stages.UPF) datapath.Driver { return willing{upf} })
 	if r := b.Do(t.Context(), Step{Verb: "associate"}); r.Err != nil {
 		t.Fatal(r.Err)
 	}

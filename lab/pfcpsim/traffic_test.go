@@ -9,14 +9,14 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // modelTraffic carries packets through the model of a datapath.
 type modelTraffic struct {
-	upf *model.UPF
+	upf *stages.UPF
 
 	mu   sync.Mutex
 	sent []Outcome
@@ -52,7 +52,7 @@ func (t *modelTraffic) left(packet []byte) {
 }
 
 // outcome says what the model did with a frame.
-func outcome(f model.Frame) Outcome {
+func outcome(f stages.Frame) Outcome {
 	switch {
 	case f.Reason == datapath.PassBuffer:
 		return Outcome{Buffered: true}

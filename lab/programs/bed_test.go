@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/gnb"
-	"plumbline/lab/dut"
-	"plumbline/lab/labtest"
-	"plumbline/lab/n4load"
-	"plumbline/lab/programs"
-	"plumbline/lab/topology"
-	"plumbline/pfcp"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/labtest"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/programs"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/ran/gnb"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // The second UE's MBR in kbit/s, both ways, and how much of it may come at once.

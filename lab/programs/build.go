@@ -17,7 +17,7 @@ func BuildPlumb(t testing.TB) string {
 		goTool = filepath.Join(root, "bin", "go")
 	}
 	binary := filepath.Join(t.TempDir(), "plumb")
-	out, err := exec.Command(goTool, "build", "-buildvcs=false", "-o", binary, "plumbline/cmd/plumb").CombinedOutput()
+	out, err := exec.Command(goTool, "build", "-buildvcs=false", "-o", binary, "github.com/plumbline-upf/plumbline/cmd/plumb").CombinedOutput()
 	if err != nil {
 		t.Fatalf("build plumb: %v\n%s", err, out)
 	}

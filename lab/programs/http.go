@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"plumbline/internal/nsenter"
+	"github.com/plumbline-upf/plumbline/internal/nsenter"
 )
 
 // Content is what an HTTP server gives and a client has to get.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/programs"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/programs"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // row is a datapath, and how it is run.

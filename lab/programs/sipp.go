@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/internal/nsenter"
-	"plumbline/lab/apps"
+	"github.com/plumbline-upf/plumbline/internal/nsenter"
+	"github.com/plumbline-upf/plumbline/lab/apps"
 )
 
 const sipPort = 5060

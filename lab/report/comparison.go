@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/lab/stats"
 )
 
 // ComparisonSchema names the version of the form of a [Comparison].

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/lab/stats"
 )
 
 // ComparisonTable writes c as text for a terminal: a line for each path under the

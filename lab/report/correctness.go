@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"plumbline/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
 )
 
 // CorrectnessSchema names the version of the form of a [Correctness]. The rules

@@ -3,7 +3,7 @@ package report
 import (
 	"strings"
 
-	"plumbline/printable"
+	"github.com/plumbline-upf/plumbline/internal/printable"
 )
 
 // End notes why a result is not complete, and reports whether there is anything in it. It is

@@ -3,7 +3,7 @@ package report
 import (
 	"slices"
 
-	"plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/lab/stats"
 )
 
 // Estimate is a figure over the repeats.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"plumbline/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
 )
 
 // maxFile is the largest result.json that is read, in octets.

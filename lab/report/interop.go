@@ -4,7 +4,7 @@ import (
 	"io"
 	"time"
 
-	"plumbline/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
 )
 
 // InteropSchema names the version of the form of an [Interop]. The rules are those of

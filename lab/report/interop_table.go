@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"plumbline/wordwrap"
+	"github.com/plumbline-upf/plumbline/internal/wordwrap"
 )
 
 // InteropColumns is the widest that a line of [InteropTable] gets.

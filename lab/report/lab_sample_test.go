@@ -11,7 +11,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"plumbline/histogram"
+	"github.com/plumbline-upf/plumbline/internal/histogram"
 )
 
 // madeUp is a system of [sampleLab]: what it can carry and how long that takes are

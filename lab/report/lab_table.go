@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/lab/stats"
 )
 
 // LabTable writes l as text for a terminal: the figures of each method, what the

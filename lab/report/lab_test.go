@@ -15,7 +15,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/histogram"
+	"github.com/plumbline-upf/plumbline/internal/histogram"
 )
 
 func TestLabRoundTrip(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe/export"
 )
 
 // Probe is what a probe measured of running UPFs: the result of `plumb probe`.

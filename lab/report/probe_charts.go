@@ -3,7 +3,7 @@ package report
 import (
 	"time"
 
-	"plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe/export"
 )
 
 // Charts of a probe's page.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe/export"
 )
 
 // heatLevels is how many shades a heat map has; probe.css has a class for each.

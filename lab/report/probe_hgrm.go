@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"plumbline/probe"
-	"plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/export"
 )
 
 // ProbeHgrm writes the delays of p to a directory for the tools of HdrHistogram: a

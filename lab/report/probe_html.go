@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe/export"
 )
 
 //go:embed probe.html

@@ -1,6 +1,6 @@
 package report
 
-import "plumbline/probe/export"
+import "github.com/plumbline-upf/plumbline/probe/export"
 
 // beyondGrid has a line for each series that the kernel was seen to treat beside a UPF;
 // nil: there is none.

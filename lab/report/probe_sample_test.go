@@ -7,8 +7,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"plumbline/probe"
-	"plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/export"
 )
 
 // sampleProbe is a run of so many seconds with two UPFs, three slices, both directions,

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe/export"
 )
 
 // ProbeTable writes p as text for a terminal: how long packets stayed, what became of

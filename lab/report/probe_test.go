@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe/export"
 )
 
 func written(t *testing.T, write func(*bytes.Buffer) error) string {

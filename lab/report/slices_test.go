@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
-	"plumbline/histogram"
+	"github.com/plumbline-upf/plumbline/internal/histogram"
 )
 
 // sampleSlices is a result of given systems with all there is to see. Its figures are

@@ -10,12 +10,12 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/gnb"
-	"plumbline/lab/apps"
-	"plumbline/lab/dut"
-	"plumbline/lab/n4load"
-	"plumbline/lab/topology"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/lab/apps"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
 // bed is a UPF between UEs of some slices and a data network, with sessions.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/report"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // Config describes a run.

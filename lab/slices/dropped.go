@@ -5,8 +5,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/internal/nsenter"
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/internal/nsenter"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // droppedAt is how many packets the device of each point has dropped so far behind the

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/internal/nsenter"
-	unmodified "plumbline/lab/programs"
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/internal/nsenter"
+	unmodified "github.com/plumbline-upf/plumbline/lab/programs"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // TestDroppedAt: what a veth drops, since its other end takes no frames of that length, is

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"plumbline/histogram"
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/internal/histogram"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // modification is the name of what is asked of the UPFs meanwhile.

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"strings"
 
-	"plumbline/lab/report"
-	"plumbline/probe/n4"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/probe/n4"
 )
 
 // n4Device is where N4 goes in a test bed: both ends are in the UPF's namespace.

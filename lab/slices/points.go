@@ -5,8 +5,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/lab/topology"
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // points are where packets come to the UPF and leave it. A UPF that has N6 on a TUN or

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"plumbline/lab/apps"
-	"plumbline/lab/report"
-	"plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/lab/apps"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/stats"
 )
 
 // programs are all that run in a cell.

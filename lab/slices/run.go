@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/report"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // run is a run under way.

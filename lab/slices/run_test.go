@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/apps"
-	"plumbline/lab/dut"
-	"plumbline/lab/host"
-	unmodified "plumbline/lab/programs"
-	"plumbline/lab/report"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/apps"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	unmodified "github.com/plumbline-upf/plumbline/lab/programs"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestRun makes the experiment with our own UPF: three over TUN, and one over XDP that

@@ -3,9 +3,9 @@ package slices
 import (
 	"slices"
 
-	"plumbline/histogram"
-	"plumbline/lab/report"
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/internal/histogram"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // since is what was counted between two looks. Packets that were in a UPF at the first

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // slice is one of the three.

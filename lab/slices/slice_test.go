@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/dut"
 )
 
 func TestParseLoad(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/lab/apps"
-	"plumbline/lab/search"
+	"github.com/plumbline-upf/plumbline/lab/apps"
+	"github.com/plumbline-upf/plumbline/lab/search"
 )
 
 const (

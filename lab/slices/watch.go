@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/probe"
-	"plumbline/probe/n4"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/n4"
 )
 
 // watch is the probe at the points of all UPFs of a system.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net/netip"
 
-	"plumbline/lab/apps"
-	"plumbline/lab/dut"
-	"plumbline/lab/n4load"
-	"plumbline/lab/topology"
-	"plumbline/pfcp"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/apps"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // bed is the namespaces, the UPF, and the UE's session there.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/radio"
+	"github.com/plumbline-upf/plumbline/ran/radio"
 )
 
 // OAIRadio is the radio on which OpenAirInterface was measured in 2024: see

@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/radio"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/ran/radio"
 )
 
 // Config describes a run.

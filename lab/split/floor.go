@@ -3,7 +3,7 @@ package split
 import (
 	"fmt"
 
-	"plumbline/radio/floor"
+	"github.com/plumbline-upf/plumbline/ran/radio/floor"
 )
 
 // floorText says what the floor is.

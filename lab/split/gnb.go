@@ -15,10 +15,10 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"plumbline/lab/apps"
-	"plumbline/lab/topology"
-	"plumbline/nfapi/stopwatch"
-	"plumbline/radio"
+	"github.com/plumbline-upf/plumbline/lab/apps"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/ran/radio"
 )
 
 // gnb is the processes of a case.

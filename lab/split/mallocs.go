@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // metricsAddress is where processes that only keep the slot have their metrics, each in

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/apps"
-	"plumbline/lab/tcp"
+	"github.com/plumbline-upf/plumbline/lab/apps"
+	"github.com/plumbline-upf/plumbline/lab/tcp"
 )
 
 const (

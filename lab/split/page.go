@@ -5,8 +5,8 @@ import (
 	"io"
 	"slices"
 
-	"plumbline/lab/report"
-	"plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
 // WriteHTML writes r as one page that loads nothing else.

@@ -6,10 +6,10 @@ import (
 	"io"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/nfapi/stopwatch"
-	"plumbline/plainjson"
-	"plumbline/radio/grid"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/ran/radio/grid"
 )
 
 // Schema is the form of a [Result] as JSON.

@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/lab/scratch"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/scratch"
 )
 
 // Run measures all cases, and returns what it has measured also if there is an error. A

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/host"
-	"plumbline/lab/programs"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/programs"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestRun measures the split, in two and in one, and with losses, by real programs: the

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/apps"
-	"plumbline/nfapi"
-	"plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/lab/apps"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
 func TestParseCPUTime(t *testing.T) {

@@ -3,7 +3,7 @@ package split
 import (
 	"fmt"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // leastSent is how much of its datagrams iperf3 has to send, for the figure to be one of the

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/report"
-	"plumbline/nfapi"
-	"plumbline/nfapi/stopwatch"
-	"plumbline/radio"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/ran/radio"
 )
 
 // Table writes r as text.

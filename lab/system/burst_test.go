@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/generator"
 )
 
 // TestBurst wants so many frames sent as asked for, as fast as possible, and behind a

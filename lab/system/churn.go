@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
 )
 
 // Churn is sessions that come, change and go while frames of others flow, in an open

@@ -3,7 +3,7 @@ package system
 import (
 	"fmt"
 
-	"plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/host"
 )
 
 // CPUs says what runs where.

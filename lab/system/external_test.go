@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/generator"
-	"plumbline/lab/topology"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestExternal measures a UPF that was there before, over devices that were as well,

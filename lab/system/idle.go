@@ -8,11 +8,11 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/meter"
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
-	"plumbline/lab/traffic"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
 )
 
 const (

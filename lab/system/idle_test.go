@@ -3,8 +3,8 @@ package system
 import (
 	"testing"
 
-	"plumbline/lab/dut"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestIdle has sessions go idle and come back as data comes: each is reported, none of

@@ -6,12 +6,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/meter"
-	"plumbline/lab/report"
-	"plumbline/lab/timestamp"
-	"plumbline/lab/topology"
-	"plumbline/lab/traffic"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/timestamp"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
 )
 
 // lane is one direction: a generator at one end, and what the meter at the other has

@@ -5,7 +5,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/lab/meter"
 )
 
 // TestExactEnds wants least and most as they were, and not as the ends of the ranges in which

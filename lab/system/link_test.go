@@ -11,11 +11,11 @@ import (
 
 	"github.com/cilium/ebpf/link"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/generator"
-	"plumbline/lab/meter"
-	"plumbline/lab/topology"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestOwnLinkFails has what belongs to the laboratory fail in the middle of a trial, and

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // Loss is successive frames that did not arrive, or, on a machine that is too busy to look

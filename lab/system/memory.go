@@ -1,6 +1,6 @@
 package system
 
-import "plumbline/lab/report"
+import "github.com/plumbline-upf/plumbline/lab/report"
 
 // Memory is what the UPF's processes occupy now; nil of a bed, of an external UPF, or
 // where the UPF has ended.

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
-	"plumbline/lab/traffic"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // N4 makes a campaign of PFCP requests from the CP function's place, with sessions of its

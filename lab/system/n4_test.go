@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/faulty"
-	"plumbline/lab/generator"
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/faulty"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestN4 has sessions come, change and go, and looks whether frames say the same.

@@ -1,6 +1,6 @@
 package system
 
-import "plumbline/lab/generator"
+import "github.com/plumbline-upf/plumbline/lab/generator"
 
 // refusal is what the sender's device had no room for.
 type refusal struct {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/traffic"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
 )
 
 // TestSentFrames sends frames of which some are longer than what the other end of the

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/generator"
-	"plumbline/lab/report"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestRestart kills a UPF while frames flow both ways, and wants them to flow again,

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
 )
 
 // Rules is what sessions have beside a PDR, a FAR and a QFI for each direction. The

@@ -3,8 +3,8 @@ package system
 import (
 	"testing"
 
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // TestQFIs: the sessions of each slice have its QFI, that which was asked for or the next.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"plumbline/histogram"
-	"plumbline/lab/host"
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/internal/histogram"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // Sample is what happened in one direction since the sample before, for whoever looks

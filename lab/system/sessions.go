@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/generator"
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 const (

@@ -3,10 +3,10 @@ package system
 import (
 	"errors"
 
-	"plumbline/histogram"
-	"plumbline/lab/report"
-	"plumbline/lab/timestamp"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/internal/histogram"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/timestamp"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // stampDevices has the kernel, or both devices, stamp what arrives, as far as that is

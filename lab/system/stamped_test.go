@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/generator"
-	"plumbline/lab/report"
-	"plumbline/lab/timestamp"
-	"plumbline/lab/topology"
-	"plumbline/lab/traffic"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/timestamp"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestTimeStamps has the kernel stamp frames, both ways at once, and wants each to have

@@ -1,9 +1,9 @@
 package system
 
 import (
-	"plumbline/histogram"
-	"plumbline/lab/meter"
-	"plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/internal/histogram"
+	"github.com/plumbline-upf/plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
 // together adds up what a meter has seen of several streams.

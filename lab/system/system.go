@@ -13,14 +13,14 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/generator"
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
-	"plumbline/lab/timestamp"
-	"plumbline/lab/topology"
-	"plumbline/upf"
-	"plumbline/verifier"
+	"github.com/plumbline-upf/plumbline/internal/verifier"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/timestamp"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // Bed says whether a program that only redirects is all that there is of a UPF.

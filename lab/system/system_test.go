@@ -15,12 +15,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/faulty"
-	"plumbline/lab/generator"
-	"plumbline/lab/report"
-	"plumbline/lab/traffic"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/faulty"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // plumb is the UPF, built once.
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		plumb = filepath.Join(dir, "plumb")
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", plumb, "plumbline/cmd/plumb")
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", plumb, "github.com/plumbline-upf/plumbline/cmd/plumb")
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
 			panic(err)

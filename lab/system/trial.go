@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/host"
-	"plumbline/lab/meter"
-	"plumbline/lab/n4load"
-	"plumbline/lab/report"
-	"plumbline/lab/timestamp"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/timestamp"
 )
 
 // ErrNothing says that there is nothing to measure: in some direction nothing was

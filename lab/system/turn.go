@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/dut"
 )
 
 // Turn lets the system go on while f measures it, and has it stand still again. If

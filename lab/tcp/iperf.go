@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"plumbline/lab/apps"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/apps"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 // Available says why there is no iperf3.

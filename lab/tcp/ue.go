@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"sync"
 
-	"plumbline/gnb"
-	"plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
 // UE is what the gNB must know of a PDU session.

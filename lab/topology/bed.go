@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package topology bed ../../bpf/bed.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package topology bed ../../bpf/lab/bed.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf/include -I/usr/include/x86_64-linux-gnu
 
 // Bed is the program that only redirects, in the UPF's place. What it passes is
 // the bed limit: the most that these links, the generator and the meter allow.

@@ -16,7 +16,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"plumbline/internal/nsenter"
+	"github.com/plumbline-upf/plumbline/internal/nsenter"
 )
 
 func build(t *testing.T, c Config) *Topology {

@@ -1,6 +1,6 @@
 package topology
 
-import "plumbline/verifier"
+import "github.com/plumbline-upf/plumbline/internal/verifier"
 
 // Objects are what the test bed loads.
 func Objects() []verifier.Object {

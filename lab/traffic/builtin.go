@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/generator"
 )
 
 // builtin are the profiles that need no file.

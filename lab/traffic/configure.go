@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/generator"
 )
 
 // Configure writes the profile's streams of c.Direction into c: c.Streams and c.Seed. The

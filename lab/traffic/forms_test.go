@@ -15,8 +15,8 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
-	"plumbline/lab/generator"
-	"plumbline/pcapng/tshark"
+	"github.com/plumbline-upf/plumbline/internal/pcapng/tshark"
+	"github.com/plumbline-upf/plumbline/lab/generator"
 )
 
 // userPacket is one of a UE; octets is its payload.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/generator"
 )
 
 // IMIX is the simple Internet mix, 7 short to 4 middle to 1 long frame, whose IPv4

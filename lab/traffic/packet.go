@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"net/netip"
 
-	"plumbline/gtpu"
-	"plumbline/lab/generator"
-	"plumbline/pcap"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/pcap"
+	"github.com/plumbline-upf/plumbline/lab/generator"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"plumbline/lab/generator"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/lab/generator"
 )
 
 // file is a profile as it is written.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/generator"
 )
 
 // Profile is what is sent. [Parse], [Builtin] and [Simple] return valid ones.

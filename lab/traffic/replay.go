@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/pcap"
+	"github.com/plumbline-upf/plumbline/internal/pcap"
+	"github.com/plumbline-upf/plumbline/lab/generator"
 )
 
 // Replay is traffic from a capture file. Of each packet there remain length, ports, TCP

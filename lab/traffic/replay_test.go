@@ -18,8 +18,8 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
-	"plumbline/lab/generator"
-	"plumbline/pcap"
+	"github.com/plumbline-upf/plumbline/internal/pcap"
+	"github.com/plumbline-upf/plumbline/lab/generator"
 )
 
 func build(t testing.TB, l ...gopacket.SerializableLayer) []byte {

@@ -24,9 +24,9 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/capture"
-	"plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/capture"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
 // Schema names the form of an [Analysis] as JSON.

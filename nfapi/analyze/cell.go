@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/capture"
-	"plumbline/nfapi/slot"
-	"plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/capture"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
 // cell follows one PHY.

@@ -1,6 +1,6 @@
 package analyze
 
-import "plumbline/nfapi"
+import "github.com/plumbline-upf/plumbline/nfapi"
 
 // HARQ feedback does not say which PDSCHs it is of, and a codebook of type 1 has bits for
 // slots without PDSCH, too: NACKs that say nothing. So the bits of a UE in a slot are held

@@ -6,10 +6,10 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/capture"
-	"plumbline/nfapi/slot"
-	"plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/capture"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
 // cellKey is one PHY of a PNF: the VNF may send from any port.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
 // Print writes the analysis as text.

@@ -17,13 +17,13 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
-	"plumbline/nfapi"
-	nfapicell "plumbline/nfapi/cell"
-	"plumbline/nfapi/fapi"
-	"plumbline/nfapi/pnf"
-	"plumbline/nfapi/slot"
-	"plumbline/nfapi/stopwatch"
-	"plumbline/nfapi/vnf"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	nfapicell "github.com/plumbline-upf/plumbline/nfapi/cell"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
+	"github.com/plumbline-upf/plumbline/nfapi/pnf"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/nfapi/vnf"
 )
 
 // patience is how long a test waits for what has to come: long, since machines are slow.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // missingBefore is a finding, noneMissing what became of it if all came later.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // TestOutOfOrder: SLOT.indications that come after later ones are not missing, and the findings

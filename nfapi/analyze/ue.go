@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/capture"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/capture"
 )
 
 // wait is a UE between its SR and the CRC of the block that it is granted.

@@ -25,8 +25,8 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/pcap"
+	"github.com/plumbline-upf/plumbline/internal/pcap"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // maxFlows is how many connections, and senders of segments, are followed at once.

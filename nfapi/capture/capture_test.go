@@ -14,8 +14,8 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
-	"plumbline/nfapi"
-	"plumbline/pcapng"
+	"github.com/plumbline-upf/plumbline/internal/pcapng"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // file is a capture that is being made.

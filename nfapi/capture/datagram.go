@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // udp takes a datagram as P7 if its header says its length and a message, as SCTP if it is

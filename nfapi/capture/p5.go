@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // begins reports whether octets may begin a message: that many headers have to be there. Zeros

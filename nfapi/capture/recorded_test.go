@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/nfapi"
-	"plumbline/pcapng/tshark"
+	"github.com/plumbline-upf/plumbline/internal/pcapng/tshark"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // recorded are captures of P5 between `plumb nfapi vnf` and `plumb nfapi pnf`, by tcpdump on lo:

@@ -12,7 +12,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/reassembly"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // stream is one direction of a P5 connection over TCP. Package reassembly brings its octets

@@ -14,7 +14,7 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // Config is a cell.

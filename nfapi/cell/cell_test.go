@@ -13,14 +13,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // golden is the CONFIG.request of OpenAirInterface, with its header.
 func golden(t testing.TB) []byte {
 	t.Helper()
-	text, err := os.ReadFile("../../testdata/nfapi/oai-2025-09_p5.json")
+	text, err := os.ReadFile("../testdata/oai/oai-2025-09_p5.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,8 @@ package cell
 import (
 	"net/netip"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // reader takes a cell out of TLVs.

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // rules are how TLVs are read, by tag.

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // numerologies is how many entries the TLVs of grids have: one for each mu from 0 to 4.

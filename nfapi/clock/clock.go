@@ -21,7 +21,7 @@ import (
 	"context"
 	"time"
 
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // BurstDefault is how many slots a clock runs late and in order, if nothing else is

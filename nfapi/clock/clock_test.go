@@ -7,9 +7,9 @@ import (
 	"testing/quick"
 	"time"
 
-	"plumbline/nfapi/clock"
-	"plumbline/nfapi/clock/clocktest"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
+	"github.com/plumbline-upf/plumbline/nfapi/clock/clocktest"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 type tick struct {

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"testing"
 
-	"plumbline/nfapi/clock"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
 )
 
 // TestMutex: one at a time has it, however many there are, real-time threads among them.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // asked is a request of P7 that came from a VNF under test.

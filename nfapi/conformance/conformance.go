@@ -26,10 +26,10 @@ import (
 	"path"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/cell"
-	"plumbline/nfapi/clock"
-	"plumbline/nfapi/transport"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/cell"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 // Peer is what is tested.

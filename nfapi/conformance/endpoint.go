@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // endpoint is our P7: a plain UDP socket, since what is sent is wrong now and then.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/transport"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 // incoming is a message of P5.

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // broken is a case in which something comes that is no message, or none that a PNF gets.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // carriageCases are about datagrams. Source: SCF 225, 2.3 (P7 header, segmentation,

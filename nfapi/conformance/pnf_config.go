@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/cell"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/cell"
 )
 
 // configEdit is a CONFIG.request that differs from one that is right.

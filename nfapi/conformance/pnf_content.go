@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // contentCases are about what a request holds.

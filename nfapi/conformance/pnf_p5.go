@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // pnfCases are all cases for a PNF, in an order that needs few connections.

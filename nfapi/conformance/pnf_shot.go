@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/clock"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // cycle is that of node sync and time stamps.

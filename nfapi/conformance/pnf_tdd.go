@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/cell"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/cell"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // tddForm is a way to write a TDD table.

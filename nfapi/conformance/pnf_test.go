@@ -3,7 +3,7 @@ package conformance
 import (
 	"testing"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // TestPNF: ours passes all cases, in each profile; those of the window, which waits for

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // timeCases are about the PNF's clock. Source: SCF 225, 2.4 (node sync, TIMING_INFO), as

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // p7Case is a case with a PHY that runs and whose clock is known.

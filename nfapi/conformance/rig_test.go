@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/cell"
-	"plumbline/nfapi/fapi"
-	"plumbline/nfapi/pnf"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/cell"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
+	"github.com/plumbline-upf/plumbline/nfapi/pnf"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // patience is how long a test waits for what has to come: long, since machines are slow.

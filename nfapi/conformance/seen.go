@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // tick is a SLOT.indication, or the slot of another indication.

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // vnfBroken is a case in which something comes that is no message, or none that a VNF

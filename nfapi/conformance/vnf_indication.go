@@ -1,8 +1,8 @@
 package conformance
 
 import (
-	"plumbline/nfapi"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // harmless is a case in which something comes in each slot that is not to stop a VNF.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // vnfCases are all cases for a VNF.

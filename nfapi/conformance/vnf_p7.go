@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // listenFrames is how many frames a VNF is watched for: SSB and PRACH, of which any VNF

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // Direction is that of a datagram.

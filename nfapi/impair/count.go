@@ -7,7 +7,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // Count is what became of the datagrams of one message type in one direction. Received

@@ -23,7 +23,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // Limits of what waits to be sent.

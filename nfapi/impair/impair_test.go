@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // datagram is a message of PHY 1 with a sequence number and a time stamp.

@@ -9,9 +9,9 @@ import (
 	"syscall"
 	"time"
 
-	"plumbline/mmsg"
-	"plumbline/nfapi/clock"
-	"plumbline/nfapi/internal/udp"
+	"github.com/plumbline-upf/plumbline/internal/mmsg"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
+	"github.com/plumbline-upf/plumbline/nfapi/internal/udp"
 )
 
 // batch is how many datagrams are received or sent at once.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/transport"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 // patience is how long a test waits for what has to come.

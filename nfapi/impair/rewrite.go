@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // through sends one datagram through a box.

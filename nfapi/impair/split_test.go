@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/cell"
-	"plumbline/nfapi/fapi"
-	"plumbline/nfapi/impair"
-	"plumbline/nfapi/pnf"
-	"plumbline/nfapi/slot"
-	"plumbline/nfapi/vnf"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/cell"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
+	"github.com/plumbline-upf/plumbline/nfapi/impair"
+	"github.com/plumbline-upf/plumbline/nfapi/pnf"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/vnf"
 )
 
 const (

@@ -1,6 +1,6 @@
 package pnf
 
-import "plumbline/nfapi"
+import "github.com/plumbline-upf/plumbline/nfapi"
 
 // errorCode is that of a response, or of ERROR.indication. Source: SCF 222.10.02,
 // table 3-33, as OpenAirInterface develop 2025-09 has it.

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/fapi"
-	"plumbline/nfapi/stopwatch"
-	"plumbline/nfapi/transport"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 // ErrConfig is wrapped by every error about what a [Config] says.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/clock"
-	"plumbline/nfapi/transport"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 // endpoint is a socket of P7 and the PHYs that it is for.

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/fapi"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // FuzzReceive: whatever comes over P7, and whenever, the PHY gets each slot once and in

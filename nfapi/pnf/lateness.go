@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // lateness is how late the last ticks were: how long after its slot began a SLOT.indication

@@ -3,7 +3,7 @@ package pnf
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"plumbline/nfapi/transport"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 var (

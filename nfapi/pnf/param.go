@@ -1,8 +1,8 @@
 package pnf
 
 import (
-	"plumbline/nfapi"
-	"plumbline/nfapi/cell"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/cell"
 )
 
 // What a PHY that is not told otherwise can do.

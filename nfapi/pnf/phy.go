@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/cell"
-	"plumbline/nfapi/clock"
-	"plumbline/nfapi/fapi"
-	"plumbline/nfapi/slot"
-	"plumbline/nfapi/stopwatch"
-	"plumbline/nfapi/transport"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/cell"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 // sender is what a PHY needs of [transport.P7].

@@ -25,8 +25,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/transport"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 // PNF is a PNF.

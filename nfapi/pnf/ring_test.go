@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/fapi"
-	"plumbline/nfapi/slot"
-	"plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
 // TestWindow: the edges of the window, where the SFN comes round and elsewhere.

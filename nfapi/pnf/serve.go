@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/transport"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 // Why a connection has ended.

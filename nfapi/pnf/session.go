@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"net/netip"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/cell"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/cell"
 )
 
 // session is the PNF while it is connected to a VNF: what it answers to each message of

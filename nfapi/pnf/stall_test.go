@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/fapi"
-	"plumbline/nfapi/slot"
-	"plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
 // TestLeftOut: the PHY is told about each slot that a stalled clock leaves out, without

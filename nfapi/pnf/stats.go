@@ -7,9 +7,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"plumbline/nfapi/clock"
-	"plumbline/nfapi/stopwatch"
-	"plumbline/nfapi/transport"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 // counters are those of a PHY.

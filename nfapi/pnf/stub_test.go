@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/fapi"
-	"plumbline/nfapi/transport"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 // lockedLayer is a layer that several goroutines may look at.

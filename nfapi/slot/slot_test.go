@@ -4,7 +4,7 @@ import (
 	"testing"
 	"testing/quick"
 
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 func TestDistance(t *testing.T) {

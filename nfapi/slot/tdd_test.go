@@ -3,7 +3,7 @@ package slot_test
 import (
 	"testing"
 
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 func TestParseTDD(t *testing.T) {

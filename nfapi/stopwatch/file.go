@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"plumbline/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
 )
 
 // Schema names the form of a [Result] as JSON.

@@ -3,7 +3,7 @@ package stopwatch
 import (
 	"math/bits"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // The kinds of PDUs whose way is timed, as the study of OpenAirInterface had them.

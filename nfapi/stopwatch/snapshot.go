@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // Snapshot is what a [Watch] had at a time. Times are nanoseconds.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // asJSON writes and reads a snapshot.

@@ -18,7 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // Verdict is what became of a request that came.

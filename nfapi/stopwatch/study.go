@@ -3,7 +3,7 @@ package stopwatch
 import (
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // StudyRow is a span of time that a study of OpenAirInterface had measured in its nFAPI

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // TestGeneration: who is spoken to in the headers of 2024 answers in them, whatever its

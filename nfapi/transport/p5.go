@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // P5Config is how P5 is carried.

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // pair is both ends of a P5 connection.
@@ -48,7 +48,7 @@ func pair(t *testing.T, c P5Config) (pnf, vnf *P5) {
 // vectors are the P5 messages of OpenAirInterface.
 func vectors(t testing.TB) map[string][]byte {
 	t.Helper()
-	text, err := os.ReadFile("../../testdata/nfapi/oai-2025-09_p5.json")
+	text, err := os.ReadFile("../testdata/oai/oai-2025-09_p5.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/mmsg"
-	"plumbline/nfapi"
-	"plumbline/nfapi/clock"
-	"plumbline/nfapi/internal/udp"
+	"github.com/plumbline-upf/plumbline/internal/mmsg"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
+	"github.com/plumbline-upf/plumbline/nfapi/internal/udp"
 )
 
 // Limits of P7.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 var loopback = netip.MustParseAddrPort("127.0.0.1:0")

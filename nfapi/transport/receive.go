@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"plumbline/mmsg"
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/internal/mmsg"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // Limits of what is put together.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 var peerOne, peerTwo = netip.MustParseAddrPort("192.0.2.1:50010"), netip.MustParseAddrPort("192.0.2.2:50010")

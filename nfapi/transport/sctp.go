@@ -15,7 +15,7 @@ import (
 	"github.com/pion/logging"
 	"github.com/pion/sctp"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // Times of SCTP in this process.

@@ -19,8 +19,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/nfapi"
-	"plumbline/pcapng/tshark"
+	"github.com/plumbline-upf/plumbline/internal/pcapng/tshark"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // udpPort is a UDP port of loopback that nobody has.

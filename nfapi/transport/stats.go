@@ -3,7 +3,7 @@ package transport
 import (
 	"sync/atomic"
 
-	"plumbline/mmsg"
+	"github.com/plumbline-upf/plumbline/internal/mmsg"
 )
 
 // P7Stats counts, since the beginning.

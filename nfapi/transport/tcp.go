@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // keepAlive finds out within 10 s that the peer's machine is gone, as long as everything

@@ -21,7 +21,7 @@ package transport
 import (
 	"errors"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // Errors, by [errors.Is].

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // TestWaiting: what came before it was read has waited since; a clock that was set

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/clock"
-	"plumbline/nfapi/fapi"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // air is a PNF in simulated time: what it gets when, and what it says about that.

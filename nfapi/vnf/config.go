@@ -6,11 +6,11 @@ import (
 	"net/netip"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/slot"
-	"plumbline/nfapi/stopwatch"
-	"plumbline/nfapi/transport"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 // ErrConfig is wrapped by every error about what a [Config] says.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
 )
 
 // TestValidateAll: all that is wrong is said at once, with its keys.

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/cell"
-	"plumbline/nfapi/transport"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/cell"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 // conn is the P5 connection of one PNF.

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi/fapi"
-	"plumbline/nfapi/impair"
-	"plumbline/nfapi/pnf"
-	"plumbline/nfapi/vnf"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
+	"github.com/plumbline-upf/plumbline/nfapi/impair"
+	"github.com/plumbline-upf/plumbline/nfapi/pnf"
+	"github.com/plumbline-upf/plumbline/nfapi/vnf"
 )
 
 // TestSplitHarm: whatever is lost, comes twice, out of order or with wrong bits, what

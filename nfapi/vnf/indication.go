@@ -3,11 +3,11 @@ package vnf
 import (
 	"fmt"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/fapi"
-	"plumbline/nfapi/slot"
-	"plumbline/nfapi/stopwatch"
-	"plumbline/nfapi/transport"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 // errNoSlot is about SFN and slot that the cell has not.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"plumbline/nfapi/clock"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
 )
 
 // autonomous reports whether the VNF's own clock says what is scheduled when.

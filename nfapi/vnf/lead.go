@@ -3,7 +3,7 @@ package vnf
 import (
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // lead is how long before its air slot a slot is scheduled, if the VNF's own clock does

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // arrivals is a TIMING_INFO with one type of request: the latest and the earliest, in us

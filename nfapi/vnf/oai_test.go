@@ -14,15 +14,15 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/fapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
 )
 
-// vectorsOf reads messages that OpenAirInterface has packed; testdata/nfapi/README.md
+// vectorsOf reads messages that OpenAirInterface has packed; nfapi/testdata/oai/README.md
 // says where they are from.
 func vectorsOf(t *testing.T, file string) map[string][]byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../testdata/nfapi", file))
+	text, err := os.ReadFile(filepath.Join("../testdata/oai", file))
 	if err != nil {
 		t.Fatal(err)
 	}

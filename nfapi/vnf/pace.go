@@ -3,7 +3,7 @@ package vnf
 import (
 	"time"
 
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // pace says how long a tick has waited where node sync does not: ticks come a slot apart,

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // TestPace: late ticks are known by those before them, clocks may drift apart by 200 ppm,

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // actor carries out what a procedure decides.

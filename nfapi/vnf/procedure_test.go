@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
 // script is an actor that writes down what it is to do.

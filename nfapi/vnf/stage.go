@@ -3,8 +3,8 @@ package vnf
 import (
 	"fmt"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/cell"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/cell"
 )
 
 // stage is how far a PNF or a PHY is. Both have the same ones:

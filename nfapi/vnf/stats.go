@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"plumbline/nfapi/transport"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 // Stats is how a VNF is doing.

@@ -6,9 +6,9 @@ import (
 	"testing/quick"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/clock"
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 // exchangeSync is one question and answer with a PNF of a clock.

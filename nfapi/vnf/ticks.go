@@ -1,6 +1,6 @@
 package vnf
 
-import "plumbline/nfapi/slot"
+import "github.com/plumbline-upf/plumbline/nfapi/slot"
 
 // ticks takes SLOT.indications in: which are new, which come again or out of order, how
 // many were lost. A number far from the last is believed when the next ones follow it.

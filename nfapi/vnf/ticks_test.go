@@ -3,7 +3,7 @@ package vnf
 import (
 	"testing"
 
-	"plumbline/nfapi/slot"
+	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
 func TestTicks(t *testing.T) {

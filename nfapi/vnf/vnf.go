@@ -28,10 +28,10 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/nfapi"
-	"plumbline/nfapi/clock"
-	"plumbline/nfapi/fapi"
-	"plumbline/nfapi/transport"
+	"github.com/plumbline-upf/plumbline/nfapi"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
+	"github.com/plumbline-upf/plumbline/nfapi/fapi"
+	"github.com/plumbline-upf/plumbline/nfapi/transport"
 )
 
 // VNF is a VNF that listens.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/p4/compiled"
+	"github.com/plumbline-upf/plumbline/p4/compiled"
 )
 
 // The UPF pipeline of p4/upf_v1model.p4.

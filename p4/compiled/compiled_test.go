@@ -7,9 +7,9 @@ import (
 	info "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"google.golang.org/protobuf/encoding/prototext"
 
-	"plumbline/p4/bmv2"
-	"plumbline/p4/compiled"
-	"plumbline/p4/p4rt"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/compiled"
+	"github.com/plumbline-upf/plumbline/p4/p4rt"
 )
 
 // TestV1Model: the switch takes the program, and P4Info is of it.

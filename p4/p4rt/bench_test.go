@@ -6,7 +6,7 @@ import (
 
 	p4 "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
 // manyEntries inserts n entries into the first table of the tests, the first with number from.

@@ -7,7 +7,7 @@ import (
 	info "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4 "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
 // dataType is the type of a register or of a digest message: a number, or a struct, tuple or header of others.

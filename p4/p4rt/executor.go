@@ -1,6 +1,6 @@
 package p4rt
 
-import "plumbline/p4/bmv2"
+import "github.com/plumbline-upf/plumbline/p4/bmv2"
 
 // Program is a checked P4 program: what its JSON has, with positions that Tx is given. [bmv2.Program] is one.
 type Program interface {

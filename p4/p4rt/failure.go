@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
 // failure is why one update or one request of a batch was refused.

@@ -13,7 +13,7 @@ import (
 	p4 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/protobuf/encoding/prototext"
 
-	"plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
 // fakeProgram is what the tests' P4Info describes.

@@ -6,7 +6,7 @@ import (
 	info "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4 "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
 // pipeline is a program together with its P4Info and one state of it: the ids that requests have as positions in the

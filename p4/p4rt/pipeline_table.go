@@ -6,7 +6,7 @@ import (
 
 	info "github.com/p4lang/p4runtime/go/p4/config/v1"
 
-	"plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
 func (b *builder) addTables() error {

@@ -6,7 +6,7 @@ import (
 	p4 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 
-	"plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
 // tableEntries reads entries of one table, or of all of them. Source: P4Runtime Specification v1.4.1, 9.1.6.

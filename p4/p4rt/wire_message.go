@@ -4,7 +4,7 @@ import (
 	p4 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/protobuf/proto"
 
-	"plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
 // updates are those of a request: octets, or messages of who is in the process.

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
-	"plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
 // maxReplicas bounds how many copies a packet may become at once.

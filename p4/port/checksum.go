@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/vnet"
+	"github.com/plumbline-upf/plumbline/internal/vnet"
 )
 
 // finisher finishes checksums that a sender on this machine has left to its device. Nothing beside a frame says so to an

@@ -7,7 +7,7 @@
 //
 // AF_XDP sockets are for devices whose driver takes XDP programs, and may spare the copies:
 //
-//	device ─ program (bpf/port.bpf.c) ─► RX ring ─► [Receiver] ─► frames
+//	device ─ program (bpf/p4switch/port.bpf.c) ─► RX ring ─► [Receiver] ─► frames
 //	frames ─► [Sender] ─ copied ─► TX ring ─► device
 //
 // A frame that comes stays where the kernel has put it, with room in front for what a tunnel puts around it, until it is

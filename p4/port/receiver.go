@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/vnet"
+	"github.com/plumbline-upf/plumbline/internal/vnet"
 )
 
 // receiver is memory that the kernel copies the frames of a device into: that of a packet socket. What does not fit into

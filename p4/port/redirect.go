@@ -8,7 +8,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
-	"plumbline/verifier"
+	"github.com/plumbline-upf/plumbline/internal/verifier"
 )
 
 // Objects are what ports load.

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/mmsg"
+	"github.com/plumbline-upf/plumbline/internal/mmsg"
 )
 
 // sender sends by a packet socket, past the queueing discipline.

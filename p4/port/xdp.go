@@ -10,8 +10,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/netdev"
-	"plumbline/xsk"
+	"github.com/plumbline-upf/plumbline/internal/netdev"
+	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
 
 // xdpPort is a device with AF_XDP sockets: one on each of its queues.

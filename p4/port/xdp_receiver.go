@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/xsk"
+	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
 
 // xdpReceiver is some of the queues of a port.

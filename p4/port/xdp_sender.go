@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/xsk"
+	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
 
 // xdpSender sends through the TX ring of a queue.

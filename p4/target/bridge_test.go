@@ -20,8 +20,8 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
-	"plumbline/p4/p4rt"
-	"plumbline/p4/port"
+	"github.com/plumbline-upf/plumbline/p4/p4rt"
+	"github.com/plumbline-upf/plumbline/p4/port"
 )
 
 // bridge is the program of the tests.

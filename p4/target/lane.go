@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/p4/bmv2"
-	"plumbline/p4/port"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/port"
 )
 
 // lane is one goroutine through which frames go.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/vishvananda/netns"
 
-	"plumbline/p4/port"
+	"github.com/plumbline-upf/plumbline/p4/port"
 )
 
 // BenchmarkPorts: frames a second that one worker bridges between two veths, by the kind of ports, while one goroutine sends

@@ -8,8 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"plumbline/p4/p4rt"
-	"plumbline/wordwrap"
+	"github.com/plumbline-upf/plumbline/internal/wordwrap"
+	"github.com/plumbline-upf/plumbline/p4/p4rt"
 )
 
 // Report is what a switch and its server have counted.

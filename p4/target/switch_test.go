@@ -8,7 +8,7 @@ import (
 	p4 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/protobuf/proto"
 
-	"plumbline/p4/port"
+	"github.com/plumbline-upf/plumbline/p4/port"
 )
 
 const (

@@ -20,9 +20,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"plumbline/p4/bmv2"
-	"plumbline/p4/p4rt"
-	"plumbline/p4/port"
+	"github.com/plumbline-upf/plumbline/p4/bmv2"
+	"github.com/plumbline-upf/plumbline/p4/p4rt"
+	"github.com/plumbline-upf/plumbline/p4/port"
 )
 
 // Worker lets frames through a state. It is for one goroutine.

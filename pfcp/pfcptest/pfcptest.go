@@ -1,4 +1,4 @@
-// Package pfcptest reads the golden PFCP datagrams in testdata/pfcp, for the
+// Package pfcptest reads the golden PFCP datagrams in pfcp/testdata/golden, for the
 // tests of every package that speaks PFCP.
 //
 // A vector is a file NAME.hex: comment lines with "#", then the octets of one
@@ -37,16 +37,16 @@ type Vector struct {
 }
 
 // Good returns the valid datagrams, in the order of their names.
-func Good(t testing.TB) []Vector { return load(t, "testdata/pfcp") }
+func Good(t testing.TB) []Vector { return load(t, "pfcp/testdata/golden") }
 
 // Bad returns the datagrams that have to be refused, in the order of their
 // names.
-func Bad(t testing.TB) []Vector { return load(t, "testdata/pfcp/bad") }
+func Bad(t testing.TB) []Vector { return load(t, "pfcp/testdata/golden/bad") }
 
 // Get returns the valid datagram of the given name.
 func Get(t testing.TB, name string) Vector {
 	t.Helper()
-	return read(t, filepath.Join(Root(t), "testdata/pfcp", name+".hex"))
+	return read(t, filepath.Join(Root(t), "pfcp/testdata/golden", name+".hex"))
 }
 
 // Root returns the directory of go.mod.

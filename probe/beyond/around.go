@@ -7,7 +7,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/internal/nsenter"
+	"github.com/plumbline-upf/plumbline/internal/nsenter"
 )
 
 // surroundings are what is around the devices of a UPF.

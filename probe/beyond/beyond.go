@@ -18,8 +18,8 @@ import (
 	"strings"
 	"sync"
 
-	"plumbline/probe"
-	"plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/find"
 )
 
 // ErrNoDevice is returned for a UPF that has no TUN, TAP or tunnel device: what it sends

@@ -15,11 +15,11 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/gtpu"
-	"plumbline/lab/topology"
-	"plumbline/probe"
-	"plumbline/probe/beyond"
-	"plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/beyond"
+	"github.com/plumbline-upf/plumbline/probe/find"
 )
 
 const (

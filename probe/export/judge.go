@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // AmbiguousRatio is the part of the timed packets that came in which could not be told from

@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"plumbline/printable"
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // Metrics collects the last snapshot for Prometheus: with each histogram classic and,

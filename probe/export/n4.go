@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"plumbline/printable"
-	"plumbline/probe/n4"
+	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/probe/n4"
 )
 
 // NewN4 says what N4 did, of a snapshot of it. upfs has the names of UPFs by their index.

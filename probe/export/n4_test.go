@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/probe/n4"
+	"github.com/plumbline-upf/plumbline/probe/n4"
 )
 
 // TestNewN4 wants what points count in the result, and the sums of them.

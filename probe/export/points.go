@@ -1,8 +1,8 @@
 package export
 
 import (
-	"plumbline/printable"
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // NewPoints says what the points of a snapshot saw. upfs has the names of UPFs by

@@ -7,8 +7,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"plumbline/histogram"
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/internal/histogram"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // Bounds of what a Recorder keeps, whatever the probe meets.

@@ -7,7 +7,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // start is when all recordings of the tests begin.

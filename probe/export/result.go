@@ -5,8 +5,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"plumbline/histogram"
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/internal/histogram"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // Schema names the version of the form of a [Result].

@@ -21,13 +21,13 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/vishvananda/netlink"
 
-	"plumbline/gtpu"
-	"plumbline/internal/nsenter"
-	"plumbline/lab/dut"
-	"plumbline/lab/labtest"
-	"plumbline/lab/n4load"
-	"plumbline/lab/topology"
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/nsenter"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/labtest"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 var scratch string // a directory that goes with the tests
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 // plumb is the program, built once by the first test that runs it: a fuzz worker does not.
 var plumb = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(scratch, "plumb")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, "plumbline/cmd/plumb")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, "github.com/plumbline-upf/plumbline/cmd/plumb")
 	build.Stderr = os.Stderr
 	return path, build.Run()
 })

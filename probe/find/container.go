@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"plumbline/printable"
+	"github.com/plumbline-upf/plumbline/internal/printable"
 )
 
 // Container is one in which a process runs.

@@ -19,11 +19,11 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"plumbline/gtpu"
-	"plumbline/pfcp"
-	"plumbline/probe"
-	"plumbline/probe/find"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // newRoom makes a namespace with a veth pair to another: n3 and, there, far3. It returns

@@ -31,7 +31,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // ErrNone is in the error of [Find] if there is no such UPF; the error says what there

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/probe/find"
 )
 
 // BenchmarkFind looks at the whole machine, as Watch does every two seconds.

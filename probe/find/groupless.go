@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"plumbline/printable"
+	"github.com/plumbline-upf/plumbline/internal/printable"
 )
 
 // tasks is where containerd keeps the bundles of containers that run, by its namespaces,

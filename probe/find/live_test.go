@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 
-	"plumbline/lab/dut"
-	"plumbline/probe"
-	"plumbline/probe/find"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // kindOf is a kind of ours, of the program that the tests have built, or of others as it is

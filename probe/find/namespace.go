@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"plumbline/internal/nsenter"
+	"github.com/plumbline-upf/plumbline/internal/nsenter"
 )
 
 // namespace is a network namespace of which there is a path.

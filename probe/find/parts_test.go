@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/probe"
-	"plumbline/probe/find"
-	"plumbline/probe/watch"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/probe/watch"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestParts takes the delays of real UPFs apart, of which nothing is known but what was

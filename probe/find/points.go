@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // placer collects the points of a target.

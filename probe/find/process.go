@@ -12,7 +12,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"plumbline/printable"
+	"github.com/plumbline-upf/plumbline/internal/printable"
 )
 
 // process is what can be read of one process that has files of interest.

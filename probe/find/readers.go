@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // Readers finds the files that a process reads packets from: its GTP-U sockets and its

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"plumbline/gtpu"
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // TestReaders finds a socket of GTP-U and a TUN device, and nothing else, of this

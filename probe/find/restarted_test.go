@@ -16,12 +16,12 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 
-	"plumbline/gtpu"
-	"plumbline/lab/dut"
-	"plumbline/probe"
-	"plumbline/probe/export"
-	"plumbline/probe/find"
-	"plumbline/probe/watch"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/probe/watch"
 )
 
 // TestKilledUnderTraffic kills a UPF and starts it again while packets come all the time,

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/printable"
+	"github.com/plumbline-upf/plumbline/internal/printable"
 )
 
 // runtimes knows the containers of the machine by what their runtimes keep in files, and

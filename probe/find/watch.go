@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // TestChange compares a target with itself after a restart in a namespace that now has

@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/probe"
-	"plumbline/probe/export"
-	"plumbline/probe/find"
-	"plumbline/probe/watch"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/probe/watch"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestMeasuredOverRestart measures a UPF that is killed and started again, with a TUN

@@ -16,7 +16,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 
-	"plumbline/internal/nsenter"
+	"github.com/plumbline-upf/plumbline/internal/nsenter"
 )
 
 // Place is where a program of type SchedCLS stands.

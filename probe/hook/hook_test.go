@@ -15,7 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
-	"plumbline/internal/nsenter"
+	"github.com/plumbline-upf/plumbline/internal/nsenter"
 )
 
 // namespace makes a network namespace with a device, and returns its path.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"plumbline/probe/hook"
-	"plumbline/verifier"
+	"github.com/plumbline-upf/plumbline/internal/verifier"
+	"github.com/plumbline-upf/plumbline/probe/hook"
 )
 
 // Names in bpf/probe_n4.bpf.c.

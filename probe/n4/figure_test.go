@@ -12,7 +12,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // The load of TestFigure.

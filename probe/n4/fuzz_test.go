@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"plumbline/pfcp/pfcptest"
+	"github.com/plumbline-upf/plumbline/pfcp/pfcptest"
 )
 
 // FuzzPairing puts any datagrams on the wire, from and to few endpoints. Every account

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"unique"
 
-	"plumbline/pfcp"
-	"plumbline/probe"
-	"plumbline/probe/slicemap"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/slicemap"
 )
 
 // Bounds of what is kept of sessions.

@@ -12,8 +12,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/pfcp"
-	"plumbline/probe/hook"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/probe/hook"
 )
 
 // TestTag sends a frame with tags in it: the sender's device has all of them in the frame,

@@ -3,7 +3,7 @@ package n4
 import (
 	"encoding/binary"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // matter are the IEs of messages that sessions are learnt from. Only these are decoded: a

@@ -17,8 +17,8 @@ import (
 	"github.com/wmnsk/go-pfcp/message"
 	"golang.org/x/sys/unix"
 
-	"plumbline/pfcp"
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // patience is how long a test waits for what has to come: long, since machines are slow.

@@ -2,7 +2,7 @@
 // which slice packets belong to.
 //
 //	CP function ◄── N4 ──► device of the UPF, or of the CP function
-//	                          ● every PFCP datagram, whole, with its time (bpf/probe_n4.bpf.c)
+//	                          ● every PFCP datagram, whole, with its time (bpf/probe/probe_n4.bpf.c)
 //	                          └─► ring ─► transactions: requests and responses paired
 //	                                        ├─► histograms by who asked and message type
 //	                                        └─► sessions ─► TEID, UE address → S-NSSAI, DNN, QFI
@@ -33,9 +33,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"plumbline/pfcp"
-	"plumbline/probe"
-	"plumbline/probe/slicemap"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/slicemap"
 )
 
 // Role says which function sent a request.

@@ -3,7 +3,7 @@ package n4
 import (
 	"errors"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // datagram is one that was seen, or the first fragment of one.

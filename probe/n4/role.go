@@ -3,7 +3,7 @@ package n4
 import (
 	"slices"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // asks says which function sends a request of a type that only one of them sends.

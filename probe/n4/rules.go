@@ -6,9 +6,9 @@ import (
 	"slices"
 	"unique"
 
-	"plumbline/pfcp"
-	"plumbline/printable"
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // ruleID names a PDR or a Traffic Endpoint of a session.

@@ -3,7 +3,7 @@ package n4
 import (
 	"encoding/binary"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // find returns the content of the first IE of a type in the body of a message, or nil. It

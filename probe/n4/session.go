@@ -4,9 +4,9 @@ import (
 	"slices"
 	"unique"
 
-	"plumbline/pfcp"
-	"plumbline/probe"
-	"plumbline/probe/slicemap"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/slicemap"
 )
 
 // session is a PFCP session as far as N4 has shown it.

@@ -3,7 +3,7 @@ package n4
 import (
 	"slices"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // set is a set of sessions that a node has put them into: they are deleted together when a

@@ -4,7 +4,7 @@ import (
 	"hash/maphash"
 	"net/netip"
 
-	"plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
 // endpoint is an address and a port in comparable octets, IPv4 as ::ffff:a.b.c.d: half of

@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/labtest"
-	"plumbline/lab/n4load"
-	"plumbline/lab/topology"
-	"plumbline/pfcp"
-	"plumbline/probe"
-	"plumbline/probe/n4"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/labtest"
+	"github.com/plumbline-upf/plumbline/lab/n4load"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/pfcp"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/n4"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // newTopology is a bed in which N4 goes over lo of the UPF's namespace.

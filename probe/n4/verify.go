@@ -1,6 +1,6 @@
 package n4
 
-import "plumbline/verifier"
+import "github.com/plumbline-upf/plumbline/internal/verifier"
 
 // Objects are what learning from N4 loads.
 func Objects() []verifier.Object {

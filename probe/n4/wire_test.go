@@ -8,8 +8,8 @@ import (
 
 	"github.com/wmnsk/go-pfcp/message"
 
-	"plumbline/probe"
-	"plumbline/probe/slicemap"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/slicemap"
 )
 
 // The two functions of most tests.

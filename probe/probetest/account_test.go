@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/probe"
-	"plumbline/probe/probetest"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/probetest"
 )
 
 // stopped is a place whose forwarder keeps what comes until it is told to go.

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/system"
-	"plumbline/lab/tcp"
-	"plumbline/probe"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/tcp"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // BenchmarkInPlace measures what a packet costs at each point of a UPF in use, with its

@@ -18,20 +18,20 @@ import (
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 
-	"plumbline/lab/dut"
-	"plumbline/lab/generator"
-	"plumbline/lab/host"
-	"plumbline/lab/meter"
-	"plumbline/lab/system"
-	"plumbline/lab/topology"
-	"plumbline/probe"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/dut"
+	"github.com/plumbline-upf/plumbline/lab/generator"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/meter"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // plumb is our own UPF, built when it is first asked for.
 var plumb = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(scratch, "plumb")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, "plumbline/cmd/plumb")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, "github.com/plumbline-upf/plumbline/cmd/plumb")
 	build.Stderr = os.Stderr
 	return path, build.Run()
 })

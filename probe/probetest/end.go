@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // socket is N3 as a UDP socket.

@@ -23,7 +23,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
 // Harm is what becomes of packets of one direction beside being forwarded: of every n-th

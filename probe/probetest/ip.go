@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/checksum"
 )
 
 // Octets of headers without options.

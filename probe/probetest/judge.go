@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // Verdict is what becomes of comparing samples with records.

@@ -15,9 +15,9 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 
-	"plumbline/lab/topology"
-	"plumbline/probe"
-	"plumbline/probe/probetest"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/probetest"
 )
 
 const helperVariable = "PLT_PROBE_HELPER"

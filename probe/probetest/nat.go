@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/checksum"
 )
 
 // NAT gives packets on N6 the address Public in place of the UE's, and other ports and

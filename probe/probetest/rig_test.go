@@ -15,10 +15,10 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/gtpu"
-	"plumbline/lab/topology"
-	"plumbline/probe"
-	"plumbline/probe/probetest"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/lab/topology"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/probetest"
 )
 
 // scratch is a directory that goes with the process.

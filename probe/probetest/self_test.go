@@ -3,7 +3,7 @@ package probetest_test
 import (
 	"testing"
 
-	"plumbline/probe/probetest"
+	"github.com/plumbline-upf/plumbline/probe/probetest"
 )
 
 // TestForwarder wants the forwarder's own account to be right, of packets of all kinds in

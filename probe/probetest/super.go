@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/checksum"
 )
 
 // virtio is struct virtio_net_hdr, in front of what packet sockets and TUN devices get.

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/system"
-	"plumbline/lab/tcp"
-	"plumbline/probe"
-	"plumbline/upf"
+	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/tcp"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
 // TestTCP has iperf3 send as fast as it goes, in super-packets wherever the kernel makes or

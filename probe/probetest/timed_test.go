@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"testing"
 
-	"plumbline/probe"
-	"plumbline/probe/probetest"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/probetest"
 )
 
 // inFour is how many packets one is timed of.

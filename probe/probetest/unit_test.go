@@ -9,8 +9,8 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"golang.org/x/sys/unix"
 
-	"plumbline/internal/checksum"
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 var (

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/probe"
-	"plumbline/probe/probetest"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/probetest"
 )
 
 // harm is what a forwarder does to packets where they should come to harm.

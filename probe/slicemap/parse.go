@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"plumbline/probe"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // ErrMap is wrapped by every error about what a file says.

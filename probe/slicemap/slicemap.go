@@ -26,7 +26,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 // NoSD is the Slice Differentiator of an S-NSSAI without one.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/probe"
-	"plumbline/yamltext"
+	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/probe"
 )
 
 const example = `

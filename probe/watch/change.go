@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/probe"
-	"plumbline/probe/find"
-	"plumbline/probe/n4"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/probe/n4"
 )
 
 // change takes up what find has seen.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/printable"
-	"plumbline/probe/export"
-	"plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe/find"
 )
 
 // maxGaps is how many gaps of a UPF are remembered: the latest.

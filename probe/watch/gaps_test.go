@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/probe"
-	"plumbline/probe/export"
-	"plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe/find"
 )
 
 // TestGaps: each time that a UPF, or a device of it, is not there is noted once, and the

@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"time"
 
-	"plumbline/probe"
-	"plumbline/probe/beyond"
-	"plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/beyond"
+	"github.com/plumbline-upf/plumbline/probe/find"
 )
 
 const (

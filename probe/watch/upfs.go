@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"plumbline/printable"
-	"plumbline/probe"
-	"plumbline/probe/export"
-	"plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe/find"
 )
 
 // UPFs says what is measured, and what of it is missing; behind that, by their names, the

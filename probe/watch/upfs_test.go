@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plumbline/probe"
-	"plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/find"
 )
 
 func TestMissing(t *testing.T) {

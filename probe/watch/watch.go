@@ -15,11 +15,11 @@ import (
 	"slices"
 	"sync"
 
-	"plumbline/probe"
-	"plumbline/probe/export"
-	"plumbline/probe/find"
-	"plumbline/probe/n4"
-	"plumbline/probe/slicemap"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/export"
+	"github.com/plumbline-upf/plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/probe/n4"
+	"github.com/plumbline-upf/plumbline/probe/slicemap"
 )
 
 // Config says what is watched.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"plumbline/probe"
-	"plumbline/probe/find"
+	"github.com/plumbline-upf/plumbline/probe"
+	"github.com/plumbline-upf/plumbline/probe/find"
 )
 
 // open has a Watch of no UPF.

@@ -10,7 +10,7 @@ import (
 	"math/big"
 	"time"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // Meter is a bucket. What passes fills it, time drains it, and a packet conforms

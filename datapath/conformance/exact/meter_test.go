@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/api"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // TestMeter holds the oracle itself against numbers that anybody can follow.

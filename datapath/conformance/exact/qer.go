@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // limits are the meters of a QER in one direction; nil: there is none.

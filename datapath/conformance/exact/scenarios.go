@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // some are rates near each other, so that the meters of several QERs refuse in turn.

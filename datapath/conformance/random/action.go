@@ -1,8 +1,8 @@
 package random
 
 import (
-	"plumbline/api"
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 func (m maker) mark(r *api.Rule) {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // Coverage is what scripts have exercised: packets that met each element of

@@ -3,8 +3,8 @@ package random
 import (
 	"slices"
 
-	"plumbline/api"
-	"plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
 // use reports whether a PDR, with the FAR, QERs and URRs that it names, asks for an

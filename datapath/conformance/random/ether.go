@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // Ethernet PDU sessions: their rules and frames.

@@ -1,6 +1,6 @@
 package random
 
-import "plumbline/api"
+import "github.com/plumbline-upf/plumbline/datapath/api"
 
 // filters gives the PDI filters, now and then.
 func (m maker) filters(r *api.Rule) {

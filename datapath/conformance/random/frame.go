@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // wide is how many octets of payload fit anywhere.

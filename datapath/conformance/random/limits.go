@@ -1,6 +1,6 @@
 package random
 
-import "plumbline/api"
+import "github.com/plumbline-upf/plumbline/datapath/api"
 
 // Rates in bit/s. The lowest are used up by three packets, the highest never.
 var (

@@ -5,28 +5,28 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // Oracle is the model in the bed of package conformance, with a clock of its own.
 type Oracle struct {
-	*model.UPF
+	*stages.UPF
 	// OneDevice: what arrives on N3 and is no GTP-U arrives on N6, and the other
 	// way round.
 	OneDevice bool
 
 	now     uint64
 	sent    [][]byte
-	matched model.Frame // the last one
+	matched stages.Frame // the last one
 }
 
 // NewOracle returns one without sessions, of the bed's configuration as changed.
-func NewOracle(t testing.TB, change ...func(c *model.Config)) *Oracle {
+func NewOracle(t testing.TB, change ...func(c *stages.Config)) *Oracle {
 	t.Helper()
 	o := &Oracle{now: 1e9}
-	cfg := model.Config{
+	cfg := stages.Config{
 		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions,
 		MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Advertise: &conformance.Advertise,
 		Secret: conformance.Secret, Hosts: conformance.HostAddresses,
@@ -36,7 +36,7 @@ func NewOracle(t testing.TB, change ...func(c *model.Config)) *Oracle {
 	for _, f := range change {
 		f(&cfg)
 	}
-	o.UPF = model.New(cfg)
+	o.UPF = stages.New(cfg)
 	if err := o.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func (o *Oracle) EventWait() time.Duration { return 0 }
 
 // Frame implements [conformance.Datapath].
 func (o *Oracle) Frame(_ testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
-	var out model.Frame
+	var out stages.Frame
 	network := 1 + max(0, int(port-conformance.N6))
 	switch {
 	case port == lanPort:
@@ -72,7 +72,7 @@ func (o *Oracle) Frame(_ testing.TB, port conformance.Port, frame []byte) confor
 
 // fromLAN is what becomes of a frame of the Ethernet data network: towards the first
 // session to which it goes, and what goes to others leaves beside it.
-func (o *Oracle) fromLAN(network int, frame []byte) model.Frame {
+func (o *Oracle) fromLAN(network int, frame []byte) stages.Frame {
 	all := o.FromEthernet(network, frame)
 	for _, f := range all[1:] {
 		if f.Reason == datapath.ReasonNone {

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // Extension headers that are put in front of a T-PDU, type and octets, without

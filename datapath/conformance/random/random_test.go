@@ -8,9 +8,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/conformance/random"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/conformance/random"
 )
 
 func newOracle(t testing.TB) *random.Oracle {

@@ -26,8 +26,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // Step is one thing that is done to a datapath: exactly one of Change, Frame and

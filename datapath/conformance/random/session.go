@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"slices"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // maker makes sessions of what a datapath can do.

@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"net/netip"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
-	"plumbline/datapath/model"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
 // addresses returns both ends of a packet of r.
@@ -114,8 +114,8 @@ func (g *generator) discovery(p *packet) {
 	p.icmp, p.body = 133, make([]byte, 4)
 	if g.one(2) {
 		p.icmp = 135
-		p.body = append(make([]byte, 4), model.RouterLinkLocal.AsSlice()...)
-		p.src = pick(g.dice, model.RouterLinkLocal, solicited)
+		p.body = append(make([]byte, 4), stages.RouterLinkLocal.AsSlice()...)
+		p.src = pick(g.dice, stages.RouterLinkLocal, solicited)
 	}
 }
 

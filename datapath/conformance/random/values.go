@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"net/netip"
 
-	"plumbline/api"
-	"plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/datapath/conformance"
 )
 
 // dice make the choices of a script.

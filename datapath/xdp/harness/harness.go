@@ -10,7 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package harness harness ../../../bpf/harness.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../../bpf -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package harness harness ../../../bpf/upf/harness.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../../bpf/include -I/usr/include/x86_64-linux-gnu
 
 // Packet is what a program under test is given, again and again.
 type Packet struct {

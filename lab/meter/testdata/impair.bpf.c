@@ -6,8 +6,8 @@
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
-#include "lab_frame.h"
-#include "lab_stamp.h"
+#include "frame.h"
+#include "stamp.h"
 
 enum impairment { NOTHING, LOSS, DUPLICATE, SWAP, WRONG_TEID, WRONG_UE, WRONG_QFI };
 

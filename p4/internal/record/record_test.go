@@ -229,7 +229,7 @@ func TestScript(t *testing.T) {
 	var first map[string]string
 	for range 2 {
 		dir := t.TempDir()
-		for _, name := range []string{"go.mod", "scripts/p4", "p4/internal/record/main.go", "p4/internal/record/record.go", "p4/internal/record/resources.go", "p4/internal/record/tidy.go", "plainjson/plainjson.go"} {
+		for _, name := range []string{"go.mod", "scripts/p4", "p4/internal/record/main.go", "p4/internal/record/record.go", "p4/internal/record/resources.go", "p4/internal/record/tidy.go", "internal/plainjson/plainjson.go"} {
 			copyFile(t, dir, name)
 		}
 		writeFile(t, filepath.Join(dir, "p4/fronts.txt"), []byte("# comment\n\nupf_one p4c-test --p4runtime-files OUT.p4info.txtpb -o OUT.json\n"))

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"plumbline/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
 )
 
 // width is how many octets of JSON a line may have before it is broken where it can be: so that the file is small, and a

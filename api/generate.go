@@ -1,5 +1,0 @@
-// Package api is the contract between the control plane and the datapaths, as
-// protobuf messages generated from rules.proto, events.proto and bus.proto, which explain them.
-package api
-
-//go:generate sh -c "cd .. && protoc --plugin=protoc-gen-go=$(go tool -n protoc-gen-go) --go_out=. --go_opt=module=plumbline api/rules.proto api/events.proto api/bus.proto"

@@ -1,0 +1,70 @@
+package bearer
+
+import (
+	"time"
+
+	"github.com/plumbline-upf/plumbline/ran/radio/rlc"
+)
+
+const (
+	// QueueTime is for how long packets wait to be sent, at most, if the UE has the cell
+	// for itself: so much is added to a round trip when somebody sends more than the cell
+	// carries. It is more than twice the round trip of a cell that is idle, so that TCP
+	// which halves its window does not run dry.
+	QueueTime = 50 * time.Millisecond
+	// ConfirmTime is how long AM keeps what it has sent, at the rate of the cell, until the
+	// peer confirms it: t-Reassembly twice, and status reports and retransmissions on
+	// their way.
+	ConfirmTime = 150 * time.Millisecond
+)
+
+const (
+	// leastOctets wait in any cell: what a TCP connection begins with. Source: RFC 6928, 2
+	// (10 segments).
+	leastOctets = 16 * 1500
+	// packetOctets is the size of packets of which so many are kept as octets are; of
+	// smaller ones there are no more.
+	packetOctets = 256
+	// mostPackets is the window of RLC AM and of PDCP.
+	mostPackets = 1 << 17
+)
+
+// room is how much an end keeps.
+type room struct{ octets, packets int }
+
+// newRoom is that for what is sent at a rate, in bit/s, for some time.
+func newRoom(rate float64, d time.Duration) room {
+	octets := max(int(rate/8*d.Seconds()), leastOctets)
+	return room{octets: octets, packets: min(octets/packetOctets, mostPackets)}
+}
+
+// rates are those of what the end sends, and of what it receives.
+func (c *Config) rates() (out, in float64) {
+	if c.UE {
+		return c.Uplink, c.Downlink
+	}
+	return c.Downlink, c.Uplink
+}
+
+// newQueue is where packets wait and, in AM, stay until they are confirmed.
+func (c *Config) newQueue(confirmed bool) *rlc.Queue {
+	out, _ := c.rates()
+	waiting := newRoom(out, QueueTime)
+	if !confirmed {
+		return rlc.NewQueue(waiting.octets, 0, waiting.packets)
+	}
+	all := newRoom(out, QueueTime+ConfirmTime)
+	return rlc.NewQueue(waiting.octets, max(all.octets-waiting.octets, leastOctets), all.packets)
+}
+
+// held is how much waits in PDCP for packets before it. In AM that is still in the queue of
+// the peer, so there is never more of it.
+func (c *Config) held(confirmed bool) room {
+	_, in := c.rates()
+	if !confirmed {
+		return newRoom(in, c.Reordering)
+	}
+	r := newRoom(in, QueueTime+ConfirmTime)
+	r.octets += leastOctets + rlc.MaxSDU
+	return r
+}
