@@ -3,8 +3,7 @@
 //
 // A rule comes down as an [api.Change] and packets pass through the stages
 // parse, detect (PDR), enforce (QER), measure, forward (FAR) and emit. The
-// packages below this one are the datapaths; package model is the oracle that
-// says what each of them has to do with a packet.
+// packages below this one are the datapaths; package stages is the slow path of all of them.
 package datapath
 
 import (

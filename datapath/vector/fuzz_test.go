@@ -68,7 +68,7 @@ func FuzzAgreesWithModel(f *testing.F) {
 	})
 }
 
-func sentNothing(t *testing.T, o *random.Oracle) *random.Oracle {
+func sentNothing(t *testing.T, o *random.Stages) *random.Stages {
 	o.Sent(t)
 	return o
 }
@@ -86,7 +86,7 @@ func shapeChanges(shape []byte) []*api.Change {
 }
 
 // together lets frames arrive as one vector, and one after the other at the model.
-func together(t *testing.T, port conformance.Port, frames [][]byte, b *bed, o *random.Oracle) {
+func together(t *testing.T, port conformance.Port, frames [][]byte, b *bed, o *random.Stages) {
 	t.Helper()
 	var in []*Packet
 	var want [][]byte

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/conformance/exact"
+	"github.com/plumbline-upf/plumbline/datapath/conformance/oracle"
 	"github.com/plumbline-upf/plumbline/datapath/conformance/random"
 )
 
@@ -21,7 +22,7 @@ var shapeNames = [2]string{"two devices", "one device"}
 // randomRun is a bed of each shape, and its oracle.
 type randomRun struct {
 	beds     [len(shapeNames)]*bed
-	oracles  [len(shapeNames)]*random.Oracle
+	oracles  [len(shapeNames)]*random.Stages
 	coverage random.Coverage
 }
 
@@ -34,8 +35,8 @@ func newRandomRun(t *testing.T) *randomRun {
 	return r
 }
 
-func openRandom(t testing.TB, oneDevice bool) (*bed, *random.Oracle) {
-	b, o := openBed(t, func(b *bed, _ *Config) { b.oneDevice, b.several = oneDevice, true }), random.NewOracle(t)
+func openRandom(t testing.TB, oneDevice bool) (*bed, *random.Stages) {
+	b, o := openBed(t, func(b *bed, _ *Config) { b.oneDevice, b.several = oneDevice, true }), random.NewStages(t)
 	o.OneDevice = oneDevice
 	if err := b.Settle(t.Context()); err != nil {
 		t.Fatal(err)
@@ -69,6 +70,13 @@ func TestRandom(t *testing.T) {
 		}
 	}
 	t.Log(&r.coverage)
+}
+
+// TestOracle: the engine, and the stages to which it hands packets, do what the oracle says that
+// shares no code with them.
+func TestOracle(t *testing.T) {
+	b, _ := openRandom(t, false)
+	oracle.Run(t, b, 400)
 }
 
 // run makes the script of a seed and runs it on one of the beds.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/datapath/conformance/oracle"
 	"github.com/plumbline-upf/plumbline/datapath/conformance/random"
 )
 
@@ -61,8 +62,8 @@ func openRandom(t testing.TB, hook Hook, kind shape, patience time.Duration) ran
 }
 
 // oracleOf is the model of a bed.
-func oracleOf(t testing.TB, kind shape) *random.Oracle {
-	o := random.NewOracle(t)
+func oracleOf(t testing.TB, kind shape) *random.Stages {
+	o := random.NewStages(t)
 	o.OneDevice = kind == oneProgram
 	return o
 }
@@ -148,12 +149,19 @@ func TestRandomTC(t *testing.T) {
 	t.Logf("%s%s", &r.coverage, r.passes(t))
 }
 
+// TestOracle: programs and slow path do what the oracle says that shares no code with them.
+func TestOracle(t *testing.T) {
+	for name, hook := range map[string]Hook{"xdp": HookXDP, "tc": HookTC} {
+		t.Run(name, func(t *testing.T) { oracle.Run(t, openRandom(t, hook, 0, patient), 150) })
+	}
+}
+
 // randomRun is a bed of each shape, which have scripts in turn.
 type randomRun struct {
 	hook     Hook
 	shapes   shape // so many of them
 	beds     [shapes]randomBed
-	oracles  [shapes]*random.Oracle
+	oracles  [shapes]*random.Stages
 	before   [shapes]random.Script // what the tables have seen of late
 	coverage random.Coverage
 }

@@ -13,7 +13,7 @@ import (
 func TestModel(t *testing.T) {
 	const octets = 9000
 	exact.Run(t, exact.Bed{MaxOctets: octets, Open: func(t testing.TB, burst time.Duration) exact.Datapath {
-		o := random.NewOracle(t, func(c *stages.Config) { c.MTU, c.MeterBurst = octets+64, burst })
+		o := random.NewStages(t, func(c *stages.Config) { c.MTU, c.MeterBurst = octets+64, burst })
 		t.Cleanup(func() { _ = o.Close() })
 		return o
 	}})

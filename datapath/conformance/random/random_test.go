@@ -13,8 +13,8 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/conformance/random"
 )
 
-func newOracle(t testing.TB) *random.Oracle {
-	o := random.NewOracle(t)
+func newOracle(t testing.TB) *random.Stages {
+	o := random.NewStages(t)
 	t.Cleanup(func() { _ = o.Close() })
 	return o
 }
@@ -85,7 +85,7 @@ func TestScriptsMeet(t *testing.T) {
 
 // wrong is a datapath with a fault.
 type wrong struct {
-	*random.Oracle
+	*random.Stages
 	change func(c *api.Change)
 	frame  func(o conformance.Outcome) conformance.Outcome
 }
@@ -95,11 +95,11 @@ func (w wrong) Apply(ctx context.Context, c *api.Change) error {
 	if w.change != nil && c.Session != nil {
 		w.change(c)
 	}
-	return w.Oracle.Apply(ctx, c)
+	return w.Stages.Apply(ctx, c)
 }
 
 func (w wrong) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
-	o := w.Oracle.Frame(t, port, frame)
+	o := w.Stages.Frame(t, port, frame)
 	if w.frame != nil && o.Packet != nil {
 		o = w.frame(o)
 	}
@@ -224,7 +224,7 @@ func TestFindsFaults(t *testing.T) {
 			t.Parallel()
 			right := newOracle(t)
 			bad := fault
-			bad.Oracle = newOracle(t)
+			bad.Stages = newOracle(t)
 			const most, lines = 1000, 12
 			for seed := range uint64(most) {
 				s := random.Generate(seed, right.Capabilities())

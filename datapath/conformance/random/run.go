@@ -36,7 +36,7 @@ type Disagreement struct {
 }
 
 // Run runs the script on both and returns how they differ, or nil. Afterwards
-// both are as they were before, but for the clock. Want is the oracle; it raises
+// both are as they were before, but for the clock. Want is taken to be right; it raises
 // its events at once.
 func Run(t testing.TB, s Script, want, got Datapath) *Disagreement {
 	return RunCounting(t, s, want, got, &Coverage{})

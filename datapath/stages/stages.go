@@ -1,8 +1,9 @@
-// Package stages is the slow, obviously right UPF: one packet at a time, in Go.
+// Package stages is the slow path of every datapath: one packet at a time, in Go. What a
+// datapath cannot finish goes through [Stages] over its own tables.
 //
-// It is the oracle that every datapath has to agree with, octet for octet and
-// counter for counter, and it is the slow path of those that run in the kernel:
-// what they cannot finish goes through [Stages] over their own tables.
+// With tables of its own ([UPF]) it is a datapath for tests, with which the others agree octet for
+// octet and counter for counter. Package conformance/oracle, which shares no code with it, judges
+// all of them.
 //
 // A packet goes the way of every datapath; the stages are files:
 //

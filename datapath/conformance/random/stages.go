@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
-// Oracle is the model in the bed of package conformance, with a clock of its own.
-type Oracle struct {
+// Stages is the slow path in the bed of package conformance, with a clock of its own.
+type Stages struct {
 	*stages.UPF
 	// OneDevice: what arrives on N3 and is no GTP-U arrives on N6, and the other
 	// way round.
@@ -22,10 +22,10 @@ type Oracle struct {
 	matched stages.Frame // the last one
 }
 
-// NewOracle returns one without sessions, of the bed's configuration as changed.
-func NewOracle(t testing.TB, change ...func(c *stages.Config)) *Oracle {
+// NewStages returns one without sessions, of the bed's configuration as changed.
+func NewStages(t testing.TB, change ...func(c *stages.Config)) *Stages {
 	t.Helper()
-	o := &Oracle{now: 1e9}
+	o := &Stages{now: 1e9}
 	cfg := stages.Config{
 		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions,
 		MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Advertise: &conformance.Advertise,
@@ -44,16 +44,16 @@ func NewOracle(t testing.TB, change ...func(c *stages.Config)) *Oracle {
 }
 
 // Pass implements [Datapath].
-func (o *Oracle) Pass(d time.Duration) {
+func (o *Stages) Pass(d time.Duration) {
 	o.now += uint64(d)
 	o.Sweep()
 }
 
 // EventWait implements [Datapath].
-func (o *Oracle) EventWait() time.Duration { return 0 }
+func (o *Stages) EventWait() time.Duration { return 0 }
 
 // Frame implements [conformance.Datapath].
-func (o *Oracle) Frame(_ testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
+func (o *Stages) Frame(_ testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	var out stages.Frame
 	network := 1 + max(0, int(port-conformance.N6))
 	switch {
@@ -72,7 +72,7 @@ func (o *Oracle) Frame(_ testing.TB, port conformance.Port, frame []byte) confor
 
 // fromLAN is what becomes of a frame of the Ethernet data network: towards the first
 // session to which it goes, and what goes to others leaves beside it.
-func (o *Oracle) fromLAN(network int, frame []byte) stages.Frame {
+func (o *Stages) fromLAN(network int, frame []byte) stages.Frame {
 	all := o.FromEthernet(network, frame)
 	for _, f := range all[1:] {
 		if f.Reason == datapath.ReasonNone {
@@ -83,13 +83,13 @@ func (o *Oracle) fromLAN(network int, frame []byte) stages.Frame {
 }
 
 // Sent implements [conformance.Datapath].
-func (o *Oracle) Sent(testing.TB) [][]byte {
+func (o *Stages) Sent(testing.TB) [][]byte {
 	sent := o.sent
 	o.sent = nil
 	return sent
 }
 
 // Matched returns which PDR the last frame matched; 0: none.
-func (o *Oracle) Matched() (seid uint64, pdrID uint32) { return o.matched.SEID, o.matched.PDRID }
+func (o *Stages) Matched() (seid uint64, pdrID uint32) { return o.matched.SEID, o.matched.PDRID }
 
-var _ Datapath = (*Oracle)(nil)
+var _ Datapath = (*Stages)(nil)
