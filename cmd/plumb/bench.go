@@ -4,26 +4,29 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/plumbline-upf/plumbline/lab/bench"
+	"github.com/plumbline-upf/plumbline/lab/dut"
 	"github.com/plumbline-upf/plumbline/lab/generator"
 	"github.com/plumbline-upf/plumbline/lab/method"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/tcp"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
+	"github.com/plumbline-upf/plumbline/upf"
 )
 
+// benchCommand is a short name for methods of plumb lab with datapaths of ours.
 type benchCommand struct {
 	Datapath  []string       `default:"xdp" placeholder:"NAME" help:"Datapath of the UPF: xdp, tc, afxdp, tun, tap or p4. Several, or all: each has its turn in one run, and one table compares them. Default: xdp."`
 	XDPMode   string         `name:"xdp-mode" default:"auto" enum:"auto,native,generic" help:"How XDP attaches: ${enum}."`
 	Direction string         `default:"both" enum:"uplink,downlink,both" help:"Uplink is N3 to N6: ${enum}."`
 	Sessions  []int          `placeholder:"N" help:"PFCP sessions; several numbers are measured one after the other. Default: 1; of several datapaths 1 and 100000."`
 	Access    string         `default:"uniform" enum:"same,uniform,zipf" help:"Which session each frame belongs to: ${enum}."`
-	Payload   []string       `placeholder:"OCTETS" help:"UDP payload of the user packets. Default: 1400. Of several datapaths any number of them, and imix: 64, 512, 1400 and imix."`
+	Payload   []string       `placeholder:"OCTETS" help:"UDP payload of the user packets, any number of them, and imix. Default: 1400; of several datapaths 64, 512, 1400 and imix."`
 	Rate      frameRate      `default:"max" placeholder:"RATE" help:"Frames per second, such as 900kpps, 1.5Mpps or max. Default: max."`
 	Duration  *time.Duration `placeholder:"TIME" help:"Of each trial. Default: 5s; of several datapaths 1s."`
 	Repeat    *int           `placeholder:"N" help:"Trials of each kind, bed and UPF in turn. Default: 3."`
@@ -38,14 +41,18 @@ type benchCommand struct {
 	Checksum  bool           `name:"outer-checksum" help:"Uplink frames have an outer UDP checksum. Default: none, as most gNBs."`
 	Quick     bool           `help:"Compare several datapaths in minutes: fewer payloads and loads, short trials, once each."`
 	N4        bool           `name:"n4" help:"Measure the control plane instead: sessions established and modified per second, response times, with 1, 2 cores and a store."`
-	JSON      string         `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.result/1); - is standard output."`
-	SVG       string         `name:"svg" placeholder:"FILE" help:"Write the plot of several datapaths."`
-	HTML      string         `name:"html" placeholder:"FILE" help:"Write the result as a page with plots that loads nothing else."`
+	Resume    string         `placeholder:"FILE" type:"existingfile" help:"Go on with a result that was interrupted (--json), with the same flags otherwise."`
+	Plain     bool           `help:"Show lines as a log has them, and no live view, on a terminal as well."`
+	JSON      string         `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.lab/1), after each turn; - is standard output."`
+
+	labOutputs
 }
 
 // Help is shown by plumb bench --help.
 func (benchCommand) Help() string {
 	return `Measures how fast the UPF forwards, beside what the test bed can carry at all: builds gNB, UPF and data network as network namespaces, starts the UPF, establishes sessions over PFCP, and sends frames through it; bed and UPF take turns. Nothing leaves this machine, and nothing stays behind.
+
+It is a short name for methods of plumb lab: share and latency of one datapath, throughput, latency and tcp of several. Results are those of plumb lab, and plumb lab report shows them.
 
 Needs root. Anything else that runs meanwhile is in the figures.
 
@@ -63,35 +70,93 @@ Examples:
 `
 }
 
+// allDatapaths stands for all of them.
+const allDatapaths = "all"
+
 // Run measures, prints the table and writes the files.
 func (c *benchCommand) Run(ctx context.Context, stdout io.Writer) error {
-	if datapaths, several := c.several(); several {
-		return c.runCompare(ctx, stdout, datapaths)
+	several := len(c.Datapath) > 1
+	if slices.Equal(c.Datapath, []string{allDatapaths}) {
+		c.Datapath, several = dut.Datapaths, true
 	}
-	if err := c.checkOne(); err != nil {
+	var methods []method.Method
+	var err error
+	if several {
+		methods, err = c.several()
+	} else {
+		methods, err = c.one()
+	}
+	if err != nil {
 		return err
 	}
-	c.fillIn([]int{1}, []string{"1400"}, 5*time.Second, 3)
-	config, err := c.config()
+	run, err := c.run()
 	if err != nil {
 		return err
 	}
 	if c.N4 {
-		return c.runN4(ctx, stdout, &config)
+		return c.runN4(ctx, stdout)
 	}
-	outputs, err := c.open()
-	if err != nil {
-		return err
+	return run.measure(ctx, stdout, "bench", nil, methods...)
+}
+
+// one is how one datapath is measured: at the highest rate, and for latency at a half of what
+// was received, since at the highest rate a frame waits for the sender; or at a given rate.
+func (c *benchCommand) one() ([]method.Method, error) {
+	if err := c.checkOne(); err != nil {
+		return nil, err
 	}
-	bar := newProgress(os.Stderr, "bench", false)
-	config.OnStep = bar.step
-	result, err := bench.Run(ctx, config)
-	bar.close()
-	show := report.Table
-	if c.JSON == "-" {
-		show = report.Write
+	c.fillIn([]int{1}, []string{"1400"}, 5*time.Second, 3)
+	share := method.Share{Load: method.Level{Max: true}, Duration: *c.Duration, Programs: true}
+	if c.Rate > 0 {
+		share.Load = method.Level{PPS: uint64(c.Rate)}
+		return []method.Method{share}, nil
 	}
-	return finish(stdout, outputs, result, show, err)
+	return []method.Method{share, method.Latency{Loads: []method.Level{{Percent: 50}}, Duration: *c.Duration}}, nil
+}
+
+// several is how several are compared.
+func (c *benchCommand) several() ([]method.Method, error) {
+	if err := c.checkSeveral(); err != nil {
+		return nil, err
+	}
+	payloads, duration, repeats := []string{"64", "512", "1400", imix}, time.Second, 3
+	loads, connection, loss := []int{0, 10, 50, 90}, 5*time.Second, 0.1
+	if c.Quick {
+		payloads, duration, repeats = []string{"64", "1400"}, 300*time.Millisecond, 1
+		loads, connection = []int{0, 50}, 2*time.Second
+	}
+	c.fillIn([]int{1, 100_000}, payloads, duration, repeats)
+	if c.Load != nil {
+		loads = c.Load
+	}
+	if c.TCP != nil {
+		connection = *c.TCP
+	}
+	if c.Loss != nil {
+		loss = *c.Loss
+	}
+	const maxLoss, maxTCP = 50, 10 * time.Minute
+	switch {
+	case !(loss >= 0 && loss <= maxLoss):
+		return nil, usageError{fmt.Errorf("loss of %g %%: want 0 to %d", loss, maxLoss)}
+	case connection < 0 || connection > maxTCP || connection%time.Second != 0:
+		return nil, usageError{fmt.Errorf("TCP for %v: want whole seconds, %v at most", connection, maxTCP)}
+	}
+	latency := method.Latency{Duration: *c.Duration}
+	for _, percent := range loads {
+		if percent < 0 || percent > 100 {
+			return nil, usageError{fmt.Errorf("load of %d %%: want 0 to 100", percent)}
+		}
+		latency.Loads = append(latency.Loads, method.Level{Percent: float64(percent)})
+	}
+	if err := once("load", loads); err != nil {
+		return nil, err
+	}
+	methods := append(searchThroughput(lossRatio(loss/100), *c.Duration), latency)
+	if connection > 0 && tcp.Available() == nil {
+		methods = append(methods, method.TCP{Duration: connection})
+	}
+	return methods, nil
 }
 
 // fillIn gives flags that are not there their default, which depends on what is
@@ -111,61 +176,77 @@ func (c *benchCommand) fillIn(sessions []int, payload []string, duration time.Du
 	}
 }
 
-// config turns the flags into what package bench takes.
-func (c *benchCommand) config() (bench.Config, error) {
-	config, err := c.common()
-	if err != nil {
-		return config, err
-	}
-	payload, err := bench.ParsePayload(c.Payload[0])
-	if err != nil || len(payload) > 1 || len(c.Payload) > 1 {
-		return config, usageError{fmt.Errorf("--payload %s: want %d to %d octets, one number unless there are several datapaths",
-			strings.Join(c.Payload, ","), generator.StampOctets, bench.MaxPayloadOctets)}
-	}
-	config.Datapath, config.PayloadOctets = c.Datapath[0], payload[0]
-	config.RatePPS, config.Threaded, config.Spread = uint64(c.Rate), c.Threaded, c.Spread
-	return config, nil
-}
+// Bounds of flags.
+const (
+	benchMaxSessions = 1<<22 - 1 // addresses in the UE pool, but for its own
+	benchMaxPayload  = 3200      // what BPF_PROG_RUN takes as a live frame, with its headers
+	benchMinDuration = 100 * time.Millisecond
+)
 
-// common is what one and several datapaths take alike.
-func (c *benchCommand) common() (bench.Config, error) {
-	access, err := generator.ParseAccess(c.Access)
+// imix is the name of frames of several lengths.
+const imix = "imix"
+
+// run is the run of plumb lab that the flags ask for.
+func (c *benchCommand) run() (*labRun, error) {
+	frames, err := c.frames()
 	if err != nil {
-		return bench.Config{}, err
+		return nil, err
+	}
+	rules := labRules{system.Rules{MBRKbps: c.MBR, URR: c.URR}}
+	if c.PDRs > 1 {
+		rules.PDRs = c.PDRs
+	}
+	run := &labRun{
+		Sessions: c.Sessions, Frames: frames, Direction: []string{c.Direction}, Rules: []labRules{rules}, Access: c.Access,
+		Duration: c.Duration, Repeat: c.Repeat, Plain: c.Plain, JSON: c.JSON, Resume: c.Resume, labOutputs: c.labOutputs,
+		brief: true, threaded: c.Threaded, checksum: c.Checksum,
+	}
+	if c.Direction == "both" {
+		run.Direction = []string{string(report.Uplink), string(report.Downlink)}
 	}
 	for _, n := range c.Sessions {
-		if n < 1 || n > bench.MaxSessions {
-			return bench.Config{}, usageError{fmt.Errorf("--sessions %d: want 1 to %d", n, bench.MaxSessions)}
-		}
-	}
-	for _, name := range c.Datapath {
-		if !slices.Contains(datapaths, name) {
-			return bench.Config{}, usageError{fmt.Errorf("--datapath %s: want %s, or all", name, strings.Join(datapaths, ", "))}
+		if n < 1 || n > benchMaxSessions {
+			return nil, usageError{fmt.Errorf("--sessions %d: want 1 to %d", n, benchMaxSessions)}
 		}
 	}
 	switch {
 	case c.PDRs < 1 || c.PDRs > system.MaxPDRs:
-		return bench.Config{}, usageError{fmt.Errorf("--pdrs %d: want 1 to %d", c.PDRs, system.MaxPDRs)}
-	case *c.Repeat < 1 || *c.Repeat > bench.MaxRepeats:
-		return bench.Config{}, usageError{fmt.Errorf("--repeat %d: want 1 to %d", *c.Repeat, bench.MaxRepeats)}
-	case *c.Duration < bench.MinDuration || *c.Duration > bench.MaxDuration:
-		return bench.Config{}, usageError{fmt.Errorf("--duration %v: want %v to %v", *c.Duration, bench.MinDuration, bench.MaxDuration)}
+		return nil, usageError{fmt.Errorf("--pdrs %d: want 1 to %d", c.PDRs, system.MaxPDRs)}
+	case *c.Duration < benchMinDuration:
+		return nil, usageError{fmt.Errorf("--duration %v: want %v to %v", *c.Duration, benchMinDuration, labMaxDuration)}
 	}
-	directions := report.Directions
-	if c.Direction != "both" {
-		directions = []report.Direction{report.Direction(c.Direction)}
+	if err := once("datapath", c.Datapath); err != nil {
+		return nil, err
 	}
-	info, _ := debug.ReadBuildInfo()
-	version, commit := builtFrom(info, commit)
-	return bench.Config{
-		XDPMode: c.XDPMode, Directions: directions, Sessions: c.Sessions, Access: access, OuterChecksum: c.Checksum,
-		Duration: *c.Duration, Repeats: *c.Repeat, Rules: system.Rules{PDRs: c.PDRs, MBRKbps: c.MBR, URR: c.URR},
-		CommandLine: "plumb " + strings.Join(os.Args[1:], " "), Version: version, Commit: commit,
-	}, nil
+	for _, name := range c.Datapath {
+		if !slices.Contains(dut.Datapaths, name) {
+			return nil, usageError{fmt.Errorf("--datapath %s: want %s, or all", name, strings.Join(dut.Datapaths, ", "))}
+		}
+		kind := dut.Plumbline(name, func(u *upf.Config) {
+			u.XDP.Mode, u.XDP.Spread = c.XDPMode, c.Spread
+			u.TC.SuperPackets = name == upf.DatapathTC // package gnb takes them
+		})
+		kind.SuperPackets, kind.Version = name == upf.DatapathTC, ownVersion
+		run.kinds = append(run.kinds, kind)
+		run.DUT = append(run.DUT, name)
+	}
+	return run, run.validate()
 }
 
-func (c *benchCommand) open() (outputs[*report.Result], error) {
-	return openOutputs(output[*report.Result]{c.JSON, report.Write}, output[*report.Result]{c.HTML, report.HTML})
+// frames are the lengths of frames with the payloads.
+func (c *benchCommand) frames() (frames []string, err error) {
+	for _, payload := range c.Payload {
+		if payload == imix {
+			frames = append(frames, imix)
+			continue
+		}
+		n, err := strconv.Atoi(payload)
+		if err != nil || n < generator.StampOctets || n > benchMaxPayload {
+			return nil, usageError{fmt.Errorf("--payload %s: want %d to %d octets, or %s", payload, generator.StampOctets, benchMaxPayload, imix)}
+		}
+		frames = append(frames, strconv.Itoa(traffic.FrameOctets(n, false)))
+	}
+	return frames, once("payload", c.Payload)
 }
 
 // frameRate is a number of frames per second; 0: as many as possible.

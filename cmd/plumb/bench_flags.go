@@ -56,7 +56,7 @@ func (c *benchCommand) checkSeveral() error {
 // ofSeveral are the flags of comparisons alone.
 func (c *benchCommand) ofSeveral() []benchFlag {
 	return []benchFlag{
-		{"--quick", c.Quick}, {"--load", c.Load != nil}, {"--loss", c.Loss != nil}, {"--tcp", c.TCP != nil}, {"--svg", c.SVG != ""},
+		{"--quick", c.Quick}, {"--load", c.Load != nil}, {"--loss", c.Loss != nil}, {"--tcp", c.TCP != nil},
 	}
 }
 
@@ -66,6 +66,7 @@ func (c *benchCommand) ofPackets() []benchFlag {
 		{"--datapath", c.Datapath[0] != upf.DatapathXDP}, {"--direction", c.Direction != "both"}, {"--access", c.Access != "uniform"},
 		{"--payload", c.Payload != nil}, {"--rate", c.Rate != 0}, {"--repeat", c.Repeat != nil}, {"--threaded", c.Threaded},
 		{"--spread", len(c.Spread) > 0}, {"--pdrs", c.PDRs != 1}, {"--mbr", c.MBR != 0}, {"--urr", c.URR},
-		{"--outer-checksum", c.Checksum}, {"--html", c.HTML != ""},
+		{"--outer-checksum", c.Checksum}, {"--html", c.HTML != ""}, {"--resume", c.Resume != ""}, {"--svg", c.SVG != ""}, {"--csv", c.CSV != ""},
+		{"--parquet", c.Parquet != ""}, {"--hgrm", c.Hgrm != ""},
 	}
 }

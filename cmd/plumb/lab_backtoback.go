@@ -67,7 +67,7 @@ func (c *labBackToBackCommand) Run(ctx context.Context, stdout io.Writer) error 
 	}
 	m := method.BackToBack{Tests: *c.Tests, Most: *c.Duration, Step: c.Step}
 	methods := append(searchThroughput(c.Loss, *c.Duration), m)
-	return c.measure(ctx, stdout, m.Name(), nil, methods...)
+	return c.measure(ctx, stdout, "lab "+m.Name(), nil, methods...)
 }
 
 // usualTests is how many there are if nothing is said.

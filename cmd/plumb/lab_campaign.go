@@ -45,5 +45,5 @@ func (c *labCampaignCommand) Run(ctx context.Context, stdout io.Writer) error {
 	}
 	m := method.Campaign{Loads: levels(c.Load), Duration: *c.Duration}
 	methods := append(searchFirst(m.Loads, c.Frames, c.Loss, *c.Duration), m)
-	return c.measure(ctx, stdout, m.Name(), method.CampaignReferences(directionsOf(c.Direction)), methods...)
+	return c.measure(ctx, stdout, "lab "+m.Name(), method.CampaignReferences(directionsOf(c.Direction)), methods...)
 }

@@ -88,7 +88,7 @@ func (c *labIsolationCommand) Run(ctx context.Context, stdout io.Writer) error {
 	}
 	m := method.Isolation{Slices: list, Base: c.Base, Overload: c.Overload, Duration: *c.Duration}
 	methods := append(searchThroughput(c.Loss, *c.Duration), m)
-	return c.measure(ctx, stdout, m.Name(), nil, methods...)
+	return c.measure(ctx, stdout, "lab "+m.Name(), nil, methods...)
 }
 
 // list is what the flags say of the slices.

@@ -56,7 +56,7 @@ func (c *labLatencyCommand) Run(ctx context.Context, stdout io.Writer) error {
 	c.timeStamps = c.Timestamps
 	m := method.Latency{Loads: levels(c.Load), Duration: *c.Duration}
 	methods := append(searchFirst(m.Loads, c.Frames, c.Loss, *c.Duration), m)
-	return c.measure(ctx, stdout, m.Name(), method.LatencyReferences(), methods...)
+	return c.measure(ctx, stdout, "lab "+m.Name(), method.LatencyReferences(), methods...)
 }
 
 // searchFirst is the search for the throughput, if loads are parts of it.

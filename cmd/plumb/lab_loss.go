@@ -40,5 +40,5 @@ func (c *labLossCommand) Run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	m := method.Loss{Duration: *c.Duration}
-	return c.measure(ctx, stdout, m.Name(), nil, m)
+	return c.measure(ctx, stdout, "lab "+m.Name(), nil, m)
 }

@@ -76,5 +76,5 @@ func (c *labRecoveryCommand) Run(ctx context.Context, stdout io.Writer) error {
 	}
 	m := method.Recovery{Overload: *c.Overload, After: *c.Duration, ResetPPS: pps}
 	methods := append(searchThroughput(c.Loss, *c.Duration), m)
-	return c.measure(ctx, stdout, m.Name(), nil, methods...)
+	return c.measure(ctx, stdout, "lab "+m.Name(), nil, methods...)
 }

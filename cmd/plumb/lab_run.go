@@ -42,8 +42,12 @@ type labRun struct {
 
 	labOutputs
 
-	timeStamps string   // as [method.FindStamps] takes them; empty: the method has no use for any
-	also       []string // frames that the method sends beside those of --frames
+	timeStamps string     // as [method.FindStamps] takes them; empty: the method has no use for any
+	also       []string   // frames that the method sends beside those of --frames
+	kinds      []dut.Kind // in place of --dut
+	brief      bool       // only figures that say the most are printed
+	threaded   bool       // devices of UPFs receive in threads of their own
+	checksum   bool       // uplink frames have an outer UDP checksum
 }
 
 // labDefaults are those of a command, for flags that are not there.
@@ -133,7 +137,7 @@ func (c *labRun) measure(ctx context.Context, stdout io.Writer, name string, ref
 	if err := checkOutputs(c.JSON); err != nil {
 		return err
 	}
-	if err := needsRoot("lab " + name); err != nil {
+	if err := needsRoot(name); err != nil {
 		return err
 	}
 	config.References = references
@@ -141,7 +145,7 @@ func (c *labRun) measure(ctx context.Context, stdout io.Writer, name string, ref
 	if err != nil {
 		return err
 	}
-	view := newLabView(os.Stderr, "lab "+name, c.Plain)
+	view := newLabView(os.Stderr, name, c.Plain)
 	config.Observer = view
 	lab, err := method.Run(ctx, config)
 	view.close()
@@ -183,6 +187,9 @@ func (c *labRun) finish(stdout io.Writer, lab *report.Lab, files labFiles, err e
 		return errors.Join(err, files.discard())
 	}
 	show := report.LabTable
+	if c.brief {
+		show = report.LabBrief
+	}
 	if c.JSON == "-" {
 		show = report.WriteLab
 	}
@@ -231,18 +238,20 @@ func (c *labRun) config(methods []method.Method) (method.Config, error) {
 }
 
 // roster says which systems take part, and names what the axes have of flags.
-func (c *labRun) roster(axes *method.Axes) (*method.Roster, error) {
+func (c *labRun) roster(axes *method.Axes) (r *method.Roster, err error) {
 	access, accessErr := generator.ParseAccess(c.Access)
 	sender, stamps, senderErr := c.sender()
 	if err := errors.Join(accessErr, senderErr); err != nil {
 		return nil, err
 	}
-	kinds, err := kindsOf(c.DUT, c.External)
-	if err != nil {
-		return nil, err
+	kinds := c.kinds
+	if kinds == nil {
+		if kinds, err = kindsOf(c.DUT, c.External); err != nil {
+			return nil, err
+		}
 	}
-	r := &method.Roster{
-		Run: "plumb-lab", Access: access, Kinds: kinds, External: c.External, Sender: sender, TimeStamps: stamps, MaxSessions: slices.Max(c.Sessions),
+	r = &method.Roster{
+		Run: "plumb-lab", Threaded: c.threaded, OuterChecksum: c.checksum, Access: access, Kinds: kinds, External: c.External, Sender: sender, TimeStamps: stamps, MaxSessions: slices.Max(c.Sessions),
 		Also:  c.also,
 		Rules: map[string]system.Rules{}, Churn: map[string]system.Churn{},
 	}

@@ -66,7 +66,7 @@ func (c *labSoakCommand) Run(ctx context.Context, stdout io.Writer) error {
 		return usageError{fmt.Errorf("--time %v: want %v to %v, and %d intervals (--duration) at most", *c.Time, *c.Duration, maxSoakTime, maxSoakIntervals)}
 	}
 	methods := append(searchFirst(m.Loads, c.Frames, c.Loss, *c.Duration), m)
-	return c.measure(ctx, stdout, m.Name(), nil, methods...)
+	return c.measure(ctx, stdout, "lab "+m.Name(), nil, methods...)
 }
 
 // usualTime is that of a turn if none is given.
@@ -84,5 +84,5 @@ func (c *labSoakCommand) search(ctx context.Context, stdout io.Writer) error {
 		return usageError{fmt.Errorf("--time %v: want %v to %v", *c.Time, *c.Duration, maxSoakTime)}
 	}
 	m := method.Critical{LossRatio: float64(c.PLR), Most: *c.Duration, First: *c.Duration, Budget: *c.Time}
-	return c.measure(ctx, stdout, m.Name(), nil, m)
+	return c.measure(ctx, stdout, "lab "+m.Name(), nil, m)
 }

@@ -71,7 +71,7 @@ func (c *labThroughputCommand) Run(ctx context.Context, stdout io.Writer) error 
 	if err != nil {
 		return err
 	}
-	return c.measure(ctx, stdout, m.Name(), nil, m)
+	return c.measure(ctx, stdout, "lab "+m.Name(), nil, m)
 }
 
 // method turns the flags into the search.

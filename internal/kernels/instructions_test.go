@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/plumbline-upf/plumbline/lab/report"
+	"github.com/plumbline-upf/plumbline/lab/stats"
 )
 
 // counted returns r.Instructions, made if there are none.
@@ -53,28 +54,37 @@ func countedPrograms(t *testing.T, text string) map[string]int {
 	return counts
 }
 
-func bedRatio(t *report.Trial) float64 { return t.BedRatio }
-
 func countedFrames(t *testing.T, text string) map[string]Frames {
 	t.Helper()
 	counts := map[string]Frames{}
 	results := json.NewDecoder(strings.NewReader(text))
 	for {
-		var r report.Result
-		err := results.Decode(&r)
+		var l report.Lab
+		err := results.Decode(&l)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			t.Fatalf("result of bench: %v", err)
 		}
-		for _, row := range r.Rows(report.Throughput) {
-			trial := row.First()
-			cost, ok := row.CostNS()
-			if !ok || trial.Misdelivered > 0 {
-				t.Errorf("%s %s: cost known %v, %d frames misdelivered", trial.Datapath, trial.Direction, ok, trial.Misdelivered)
+		costs, shares, bed := map[string][]float64{}, map[string][]float64{}, map[int]float64{}
+		for _, turn := range l.Turns { // the bed's turn is the first of each repeat
+			received, cost := turn.Figure(report.FigureReceived), turn.Figure(report.FigureAdded)
+			if received == nil {
+				continue // latency
 			}
-			counts[trial.Datapath+" "+string(trial.Direction)] = Frames{Cost: int(math.Round(cost)), Share: math.Round(row.Median(bedRatio)*1000) / 1000}
+			if turn.System == report.SystemBed || turn.System == report.SystemBedTC {
+				bed[turn.Cell] = received.Value
+				continue
+			}
+			name := strings.TrimPrefix(turn.System, "plumbline ") + " " + string(l.Plan.Cells[turn.Cell].Direction)
+			if cost == nil || turn.Failed != "" || turn.Trials[0].Misdelivered > 0 {
+				t.Fatalf("%s: cost known %v, %q, %d frames misdelivered", name, cost != nil, turn.Failed, turn.Trials[0].Misdelivered)
+			}
+			costs[name], shares[name] = append(costs[name], cost.Value), append(shares[name], received.Value/bed[turn.Cell])
+		}
+		for name := range costs {
+			counts[name] = Frames{Cost: int(math.Round(stats.Median(costs[name]))), Share: math.Round(stats.Median(shares[name])*1000) / 1000}
 		}
 	}
 	for _, name := range frameColumns {

@@ -45,6 +45,8 @@ type Traits struct {
 	// Packets: what leaves it are socket buffers, which a meter of XDP would have
 	// copied into frames first, at its expense: the meter is to be at tcx.
 	Packets bool
+	// SuperPackets: a UE in front of it may send TCP in segments of many packets.
+	SuperPackets bool
 	// Lossy: it loses frames at the highest rate on one CPU, since it does not slow
 	// the generator that far: its throughput must be searched.
 	Lossy bool

@@ -173,7 +173,7 @@ func (t *Turn) bedTrial(of *report.Trial) *report.Trial {
 
 // throughput is what a system's throughput came to at this point of the axes, in frames
 // per second and direction: the median of the repeats, by the goal that allows the most
-// loss; 0: it has none.
+// loss, or what was received of as much as possible ([Share]); 0: it has none.
 func (t *Turn) throughput(system string) float64 {
 	var all []float64
 	for _, turn := range t.Earlier(NameThroughput, system) {
@@ -184,6 +184,13 @@ func (t *Turn) throughput(system string) float64 {
 			}
 		}
 		all = append(all, value/float64(t.directions()))
+	}
+	if all == nil {
+		for _, turn := range t.Earlier(NameShare, system) {
+			if f := turn.Figure(report.FigureReceived); f != nil {
+				all = append(all, f.Value/float64(t.directions()))
+			}
+		}
 	}
 	if all == nil {
 		return 0

@@ -26,7 +26,12 @@ func (a *Axes) cells(methods []Method) []report.LabCell {
 	var cells []report.LabCell
 	a.each(func(point report.LabCell) {
 		for _, m := range methods {
-			cells = append(cells, m.Cells(point)...)
+			for _, cell := range m.Cells(point) {
+				// What has no frames is measured once, however many frames there are.
+				if cell.Frames != "" || !slices.Contains(cells, cell) {
+					cells = append(cells, cell)
+				}
+			}
 		}
 	})
 	return cells

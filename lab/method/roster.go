@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/plumbline-upf/plumbline/lab/dut"
 	"github.com/plumbline-upf/plumbline/lab/generator"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/tcp"
 	"github.com/plumbline-upf/plumbline/lab/timestamp"
 	"github.com/plumbline-upf/plumbline/lab/topology"
 	"github.com/plumbline-upf/plumbline/lab/traffic"
@@ -23,6 +25,9 @@ type Roster struct {
 	External *topology.External
 	Sender   generator.Sender
 	NoBed    bool // what is measured has no bed limit
+	Threaded bool // devices of UPFs receive in threads of their own
+	// OuterChecksum gives uplink frames an outer UDP checksum.
+	OuterChecksum bool
 
 	TimeStamps Stamps
 
@@ -49,7 +54,7 @@ func (r *Roster) Systems() []System {
 		list = append(list, r.contender(report.SystemBed, report.SystemBed, system.Config{Bed: system.BedXDP}))
 	}
 	if !r.NoBed && slices.ContainsFunc(r.Kinds, func(k dut.Kind) bool { return k.Packets }) {
-		list = append(list, r.contender(report.PathBedTC, report.PathBedTC, system.Config{Bed: system.BedSkbs, Skbs: true, Offload: true}))
+		list = append(list, r.contender(report.SystemBedTC, report.SystemBedTC, system.Config{Bed: system.BedSkbs, Skbs: true, Offload: true}))
 	}
 	for _, k := range r.Kinds {
 		bed := report.SystemBed
@@ -58,7 +63,7 @@ func (r *Roster) Systems() []System {
 		case k.External:
 			bed, c.External = "", r.External
 		case k.Packets:
-			bed = report.PathBedTC
+			bed = report.SystemBedTC
 		}
 		if r.NoBed {
 			bed = ""
@@ -74,6 +79,7 @@ const ethernetMTU = 1500
 func (r *Roster) contender(name, bed string, c system.Config) *contender {
 	c.Name, c.Run, c.MTU, c.CPUs, c.MaxSessions = name, r.Run, max(ethernetMTU, r.mtu), r.CPUs, r.MaxSessions
 	c.Sender, c.TimeStamps = r.Sender, r.TimeStamps.Source
+	c.Threaded, c.OuterChecksum = r.Threaded, r.OuterChecksum
 	c.Skbs = c.Skbs || c.TimeStamps != timestamp.None
 	return &contender{roster: r, config: c, bed: bed}
 }
@@ -177,6 +183,21 @@ func (c *contender) Memory() (*report.Memory, error) { return c.system.Memory() 
 // Restart is [Restarter].
 func (c *contender) Restart(ctx context.Context) (system.Restart, error) {
 	return c.system.Restart(ctx)
+}
+
+// Program is [ProgramSystem].
+func (c *contender) Program(ctx context.Context, d report.Direction, l system.Load) (string, float64, error) {
+	return c.system.Program(ctx, d, l)
+}
+
+// TCP is [TCPSystem].
+func (c *contender) TCP(ctx context.Context, d report.Direction, duration, omitted time.Duration) (tcp.Result, error) {
+	s := c.system.Sessions()[0]
+	ue := tcp.UE{
+		Address: s.UE, UplinkTEID: s.ULTEID, DownlinkTEID: s.DLTEID, QFI: system.QFI,
+		SuperPackets: c.config.Kind.SuperPackets,
+	}
+	return tcp.Through(ctx, c.system.Topology(), tcp.Flow{UE: ue, Downlink: d == report.Downlink, Duration: duration, Omit: omitted})
 }
 
 func (c *contender) Close() error {

@@ -146,7 +146,7 @@ func (r *run) cell(ctx context.Context, index int) error {
 
 // open establishes the sessions that are missing and prepares the frames.
 func (r *run) open(ctx context.Context, e *entrant, cell report.LabCell, id uint32) error {
-	if cell.Frames == "" {
+	if cell.Frames == "" && cell.Method != NameTCP {
 		return nil // the method sends none, and has sessions of its own
 	}
 	if cell.Sessions != e.sessions || cell.Rules != e.rules {
@@ -155,6 +155,9 @@ func (r *run) open(ctx context.Context, e *entrant, cell report.LabCell, id uint
 			return fmt.Errorf("%s: %w", describe(cell), err)
 		}
 		e.sessions, e.rules = cell.Sessions, cell.Rules
+	}
+	if cell.Frames == "" {
+		return nil
 	}
 	return e.Open(cell, id)
 }

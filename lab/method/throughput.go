@@ -30,7 +30,7 @@ const NameThroughput = "throughput"
 
 // figureMax is what is received while as much as possible is sent. RFC 9971 leaves it
 // out; CSIT calls it the maximum receive rate.
-const figureMax = "maximum receive rate"
+const figureMax = report.FigureMost
 
 // leastPPS is the lowest rate that is tried: less is no throughput.
 const leastPPS = 1000

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -119,4 +120,48 @@ func (a nines) ticks() []tick {
 		ticks = append(ticks, tick{a.at(p), fmt.Sprintf("%.*f %%", max(0, i-2), p)})
 	}
 	return ticks
+}
+
+const (
+	maxDecades  = 6.0   // of an axis of nines
+	leastHigh   = 1e-3  // of an axis: what is less is nothing in every unit here
+	roomyAxis   = 300.0 // pixels
+	roomyDecade = 42.0  // for each label of a logarithmic one
+)
+
+// span is from the lowest to the highest value; inverted: there is none.
+type span struct{ low, high float64 }
+
+var noSpan = span{math.Inf(1), 0}
+
+func (s span) with(other span) span { return span{min(s.low, other.low), max(s.high, other.high)} }
+
+// decades leaves the marks that are powers of ten: there is little room.
+func decades(ticks []tick) []tick {
+	return slices.DeleteFunc(ticks, func(t tick) bool {
+		v, err := strconv.ParseFloat(t.Label, 64)
+		e := math.Log10(v)
+		return err != nil || math.Abs(e-math.Round(e)) > 1e-6
+	})
+}
+
+func everyOther(ticks []tick) []tick {
+	var some []tick
+	for i, t := range ticks {
+		if i%2 == 0 {
+			some = append(some, t)
+		}
+	}
+	return some
+}
+
+// finite returns the points that have a place on an axis of nines: not the
+// maximum.
+func finite(points []Percentile) []Percentile {
+	for i, p := range points {
+		if p.Percentile >= 100 {
+			return points[:i]
+		}
+	}
+	return points
 }

@@ -39,7 +39,7 @@ func (v *labView) class(system string) string {
 	switch system {
 	case SystemBed:
 		return "bed"
-	case PathBedTC:
+	case SystemBedTC:
 		return "bed second"
 	}
 	i := 0

@@ -8,20 +8,6 @@ import (
 
 // End notes why a result is not complete, and reports whether there is anything in it. It is
 // checked.
-func (r *Result) End(why error) bool {
-	r.Ended = ended(why)
-	return len(r.Trials) > 0 && r.Validate() == nil
-}
-
-// End notes why a comparison is not complete, and reports whether there is anything in it. It
-// is checked.
-func (c *Comparison) End(why error) bool {
-	c.Ended = ended(why)
-	return len(c.Trials) > 0 && c.Validate() == nil
-}
-
-// End notes why a result is not complete, and reports whether there is anything in it. It is
-// checked.
 func (r *N4Result) End(why error) bool {
 	r.Ended = ended(why)
 	return len(r.Phases) > 0 && r.Validate() == nil

@@ -14,15 +14,9 @@ import (
 // maxFile is the largest result.json that is read, in octets.
 const maxFile = 64 << 20
 
-// Write stores r as JSON, indented, after it has checked it.
+// WriteLab stores l as JSON, indented, after it has checked it.
 //
 // Errors: [ErrInvalid], and those of w.
-func Write(w io.Writer, r *Result) error { return write(w, r) }
-
-// WriteComparison is [Write] for a comparison.
-func WriteComparison(w io.Writer, c *Comparison) error { return write(w, c) }
-
-// WriteLab is [Write] for a result of several methods and systems.
 func WriteLab(w io.Writer, l *Lab) error { return write(w, l) }
 
 // WriteLabFile stores l under a name, so that whoever looks finds either what was
@@ -60,14 +54,26 @@ func write(w io.Writer, r interface{ Validate() error }) error {
 	return nil
 }
 
-// ReadLab takes a result of several methods and systems from in and validates it.
-// Fields that it does not know are skipped.
+// ReadLab takes a result from in and validates it. Fields that it does not know are skipped. What
+// plumb bench wrote before it was a part of plumb lab (plumbline.result/1, plumbline.comparison/1)
+// is read as a result of plumb lab.
 //
 // Errors: [ErrInvalid], those of package json for what is not JSON of this
 // form, and those of in.
 func ReadLab(in io.Reader) (*Lab, error) {
-	var l Lab
-	return &l, read(in, &l)
+	b, err := limited(in)
+	if err != nil {
+		return nil, err
+	}
+	l, err := readOld(b)
+	if err != nil || l != nil {
+		if err == nil {
+			err = l.Validate()
+		}
+		return l, err
+	}
+	l = &Lab{}
+	return l, decode(b, l)
 }
 
 // ReadLabFile is [ReadLab] from a file, whose name is in its errors.
@@ -85,14 +91,27 @@ func ReadLabFile(name string) (*Lab, error) {
 }
 
 func read(in io.Reader, r interface{ Validate() error }) error {
-	limited := &io.LimitedReader{R: in, N: maxFile + 1}
-	b, err := io.ReadAll(limited)
+	b, err := limited(in)
 	if err != nil {
-		return fmt.Errorf("read result: %w", err)
+		return err
 	}
-	if limited.N == 0 {
-		return fmt.Errorf("%w: more than %d octets", ErrInvalid, maxFile)
+	return decode(b, r)
+}
+
+// limited reads a file that is not too large.
+func limited(in io.Reader) ([]byte, error) {
+	l := &io.LimitedReader{R: in, N: maxFile + 1}
+	b, err := io.ReadAll(l)
+	if err != nil {
+		return nil, fmt.Errorf("read result: %w", err)
 	}
+	if l.N == 0 {
+		return nil, fmt.Errorf("%w: more than %d octets", ErrInvalid, maxFile)
+	}
+	return b, nil
+}
+
+func decode(b []byte, r interface{ Validate() error }) error {
 	if err := json.Unmarshal(b, r); err != nil {
 		return fmt.Errorf("read result: %w", err)
 	}

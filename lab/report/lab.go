@@ -64,9 +64,6 @@ type System struct {
 	Memory        []PathMemory `json:"memory,omitempty"`        // by number of sessions
 }
 
-// SystemBed is the name of the bed among the systems.
-const SystemBed = PathBed
-
 // Reference is what somebody else published of a system, measured elsewhere.
 type Reference struct {
 	System     string   `json:"system"`

@@ -194,10 +194,9 @@ func (v *labView) systemsGrid() *grid {
 		g.columns = append(g.columns, column{group, count(uint64(n), "session"), flags})
 	}
 	for _, s := range v.Systems {
-		path := Path{Memory: s.Memory}
 		row := []string{s.Name, s.Version, s.Mode, s.Offloads}
 		for _, n := range counts {
-			row = append(row, path.memoryText(n))
+			row = append(row, s.memoryText(n))
 		}
 		g.add(row...)
 	}
@@ -224,4 +223,13 @@ func (v *labView) referencesGrid() *grid {
 		return nil
 	}
 	return g
+}
+
+func (s *System) memoryText(sessions int) string {
+	for _, m := range s.Memory {
+		if m.Sessions == sessions {
+			return fmt.Sprintf("%.0f + %.0f", float64(m.ResidentOctets)/(1<<20), float64(m.MapOctets)/(1<<20))
+		}
+	}
+	return ""
 }

@@ -226,7 +226,7 @@ func (v *labView) tiles() []tile {
 			}
 		}
 	}
-	if r := v.trialsOf(""); len(r.Trials) > 0 {
+	if r := v.trialsOf(""); len(r) > 0 {
 		tiles = append(tiles, r.correctnessTile())
 	}
 	return tiles

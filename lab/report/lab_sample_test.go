@@ -273,3 +273,12 @@ func latencyOfHistogram(h *hdrhistogram.Histogram) Latency {
 	l.PDV, l.Variation = l.P999-l.Min, (l.P50-l.Min)/2
 	return l
 }
+
+// sampleHost is a machine that is made up.
+func sampleHost() Host {
+	return Host{
+		OS: "Debian GNU/Linux 12 (bookworm)", Kernel: "6.18.5", Arch: "amd64", CPUModel: "Example CPU", CPUs: 2,
+		MemoryOctets: 24 << 30, BPFJIT: "on, hardening off", SpectreV2: "Mitigation: Automatic IBRS",
+		GoVersion: "go1.26.0", Version: "v0.1.0", Commit: "0123456789ab", CommandLine: "plumb bench --sessions 100000",
+	}
+}

@@ -269,7 +269,7 @@ func join(between string, parts ...string) string {
 // correctness is of all systems, and of those with wrong or unenforced frames each.
 func (v *labView) correctness() string {
 	all := v.trialsOf("")
-	if len(all.Trials) == 0 {
+	if len(all) == 0 {
 		return ""
 	}
 	text := all.correctness()
@@ -282,14 +282,13 @@ func (v *labView) correctness() string {
 }
 
 // trialsOf gathers the trials of a system, or of all.
-func (v *labView) trialsOf(system string) *Result {
-	r := &Result{}
+func (v *labView) trialsOf(system string) (all trialList) {
 	for i := range v.Turns {
 		if system == "" || v.Turns[i].System == system {
-			r.Trials = append(r.Trials, v.Turns[i].Trials...)
+			all = append(all, v.Turns[i].Trials...)
 		}
 	}
-	return r
+	return all
 }
 
 // selfLimited is the share of the intended frames above which a sender that did not

@@ -78,8 +78,8 @@ func (l *Lab) validateSystems() error {
 	seen := map[string]bool{}
 	for i := range l.Systems {
 		s := &l.Systems[i]
-		path := Path{Name: s.Name, Mode: s.Mode, Offloads: s.Offloads, Missing: s.Missing, Configuration: s.Configuration, Memory: s.Memory}
-		err := first(word("name", s.Name), line("version", s.Version), line("mode", s.Mode), line("offloads", s.Offloads), path.validate())
+		err := first(word("name", s.Name), line("version", s.Version), line("mode", s.Mode), line("offloads", s.Offloads),
+			text("missing", s.Missing), text("configuration", s.Configuration), s.validateMemory())
 		if err != nil {
 			return fmt.Errorf("system %d: %w", i, err)
 		}
@@ -266,4 +266,24 @@ func line(name, s string) error {
 		return invalid(name, n, fmt.Sprintf("characters: want one line of %d at most", maxWord))
 	}
 	return text(name, s)
+}
+
+// maxAxis is how many numbers of sessions tables and plots are made of.
+const maxAxis = 16
+
+func (s *System) validateMemory() error {
+	if len(s.Memory) > maxAxis {
+		return invalid("memory", len(s.Memory), "want a few numbers of sessions")
+	}
+	for _, m := range s.Memory {
+		if err := first(
+			between("sessions", float64(m.Sessions), 1, maxSessions),
+			between("resident_octets", float64(m.ResidentOctets), 0, maxMemoryOctets),
+			between("map_octets", float64(m.MapOctets), 0, maxMemoryOctets),
+			between("install_per_second", m.InstallPerSec, 0, maxPPS),
+		); err != nil {
+			return err
+		}
+	}
+	return nil
 }

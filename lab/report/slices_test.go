@@ -31,7 +31,7 @@ func sampleSlices(t *testing.T, systems ...string) *Slices {
 	began := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	finished := began.Add(time.Hour)
 	s := &Slices{
-		Schema: SlicesSchema, Started: began, Finished: &finished, Host: sample().Host,
+		Schema: SlicesSchema, Started: began, Finished: &finished, Host: sampleHost(),
 		Plan: SlicesPlan{
 			Arrangement: "three of everything", Instances: 3, DurationNS: 10e9, WarmUpNS: 1e9, TimeoutNS: 1e9, Repeats: 3, ModifyRate: 10,
 			Slices: []SlicePlan{{"eMBB", 1, "internet", "iperf3"}, {"URLLC", 2, "voip", "SIPp"}, {"mMTC", 3, "streaming", "curl"}},
@@ -177,7 +177,7 @@ func TestSlicesFile(t *testing.T) {
 
 func FuzzReadSlices(f *testing.F) {
 	var b bytes.Buffer
-	s := &Slices{Schema: SlicesSchema, Host: sample().Host, Systems: []SlicesSystem{{Name: "a"}}, Plan: SlicesPlan{
+	s := &Slices{Schema: SlicesSchema, Host: sampleHost(), Systems: []SlicesSystem{{Name: "a"}}, Plan: SlicesPlan{
 		Instances: 1, DurationNS: 1, Repeats: 1, Slices: []SlicePlan{{Name: "s"}}, Loads: []SlicesLoad{{Name: "l"}}}}
 	if err := WriteSlices(&b, s); err != nil {
 		f.Fatal(err)

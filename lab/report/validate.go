@@ -26,40 +26,6 @@ const (
 // ErrInvalid is wrapped by every error about the content of a result.
 var ErrInvalid = errors.New("invalid result")
 
-// Validate reports whether r says what a result must say and nothing that could
-// not have been measured.
-//
-// Errors: [ErrInvalid].
-func (r *Result) Validate() error {
-	if r.Schema != Schema {
-		return invalid("schema", r.Schema, "want "+Schema)
-	}
-	if len(r.Trials) > maxTrials {
-		return invalid("trials", len(r.Trials), "too many")
-	}
-	if err := errors.Join(r.Host.validate(), r.Setup.validate(), r.Install.validate(), text("ended", r.Ended)); err != nil {
-		return err
-	}
-	for _, d := range Directions {
-		if b := r.Bed.Limit(d); b != nil {
-			if err := b.validate(); err != nil {
-				return fmt.Errorf("bed %s: %w", d, err)
-			}
-		}
-	}
-	for i := range r.Trials {
-		if err := r.Trials[i].validate(&r.Bed); err != nil {
-			return fmt.Errorf("trial %d: %w", i, err)
-		}
-	}
-	for i := range r.Program {
-		if err := r.Program[i].validate(); err != nil {
-			return fmt.Errorf("program %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
 func (h *Host) validate() error {
 	return first(
 		text("os", h.OS), text("kernel", h.Kernel), text("arch", h.Arch),
@@ -68,15 +34,6 @@ func (h *Host) validate() error {
 		text("command_line", h.CommandLine),
 		between("cpus", float64(h.CPUs), 1, maxCPUs),
 		between("memory_octets", float64(h.MemoryOctets), 0, maxMemoryOctets),
-	)
-}
-
-func (s *Setup) validate() error {
-	return first(
-		text("arrangement", s.Arrangement), text("configuration", s.Configuration),
-		between("duration_ns", float64(s.DurationNS), 1, float64(maxLatencyNS)*24),
-		between("repeats", float64(s.Repeats), 1, maxTrials),
-		between("payload_octets", float64(s.PayloadOctets), 0, maxFrameOctets),
 	)
 }
 
@@ -90,44 +47,6 @@ func (i *Install) validate() error {
 		between("dut_memory_before_octets", float64(i.DUTMemoryBeforeOctets), 0, maxMemoryOctets),
 		between("map_memory_octets", float64(i.MapMemoryOctets), 0, maxMemoryOctets),
 	)
-}
-
-func (b *BedLimit) validate() error {
-	if len(b.Repeats) == 0 || len(b.Repeats) > maxTrials {
-		return invalid("repeats", len(b.Repeats), "want 1 or more")
-	}
-	if err := first(frameOctets(b.FrameOctets), rates(0, b.ReceivedPPS, b.ReceivedBPS)); err != nil {
-		return err
-	}
-	if b.ReceivedPPS < 1 {
-		return invalid("received_pps", b.ReceivedPPS, "want a frame per second or more: it is what shares are of")
-	}
-	for i := range b.Repeats {
-		t := &b.Repeats[i]
-		if err := first(
-			between("repeat", float64(t.Repeat), 1, maxTrials),
-			between("sessions", float64(t.Sessions), 1, maxSessions),
-			rates(t.OfferedPPS, t.ReceivedPPS, t.ReceivedBPS),
-			between("loss_ratio", t.LossRatio, 0, 1),
-			t.LatencyNS.validate(), t.CPU.validate(),
-		); err != nil {
-			return fmt.Errorf("repeat %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
-func (t *Trial) validate(bed *Bed) error {
-	if t.Direction != Uplink && t.Direction != Downlink {
-		return invalid("direction", t.Direction, "want uplink or downlink")
-	}
-	if t.Kind != Throughput && t.Kind != Paced {
-		return invalid("kind", t.Kind, "want throughput or paced")
-	}
-	if limit := bed.Limit(t.Direction); limit == nil || len(limit.Of(t.Sessions)) == 0 {
-		return invalid("bed", t.Direction, fmt.Sprintf("no bed limit of %d sessions in this direction", t.Sessions))
-	}
-	return t.validateFigures()
 }
 
 // validateFigures checks what a trial says of itself.
@@ -199,13 +118,6 @@ func (c CPU) validate() error {
 		between("system_percent", c.SystemPercent, 0, maxPercent),
 		between("busy_percent", c.BusyPercent, 0, maxPercent),
 	)
-}
-
-func (p *Program) validate() error {
-	if p.Direction != Uplink && p.Direction != Downlink {
-		return invalid("direction", p.Direction, "want uplink or downlink")
-	}
-	return first(text("name", p.Name), between("sessions", float64(p.Sessions), 1, maxSessions), between("run_ns", p.RunNS, 0, 1e12))
 }
 
 func rates(offeredPPS, receivedPPS, bps float64) error {

@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
+		if err := os.Chmod(dir, 0o755); err != nil { // for the test as another user
+			panic(err)
+		}
 		plumb = filepath.Join(dir, "plumb")
 		build := exec.Command("go", "build", "-buildvcs=false", "-o", plumb, "github.com/plumbline-upf/plumbline/cmd/plumb")
 		build.Stderr = os.Stderr

@@ -1,13 +1,16 @@
-package bench
+package n4bench
 
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/lab/generator"
 	"github.com/plumbline-upf/plumbline/lab/n4load"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/lab/system"
+	"github.com/plumbline-upf/plumbline/lab/traffic"
 )
 
 // measureHeld brings the population up to n, and measures modifications in a
@@ -78,12 +81,15 @@ func (r *n4Run) phase(n int, f func() (report.N4Phase, error)) error {
 func (r *n4Run) measureForwarding(ctx context.Context) error {
 	sessions := r.population.Sessions()
 	r.system.Adopt(sessions)
-	profile := (&Config{}).profile([]int{n4Payload}, report.Uplink)
+	profile, err := traffic.Named(strconv.Itoa(traffic.FrameOctets(n4Payload, false)), generator.Same, generator.Uplink)
+	if err != nil {
+		return err
+	}
 	if err := r.system.Open(profile, system.NewRun()); err != nil {
 		return err
 	}
 	var bed []report.Trial
-	err := r.system.InBed(func() (err error) {
+	err = r.system.InBed(func() (err error) {
 		bed, err = r.system.Trial(ctx, system.At(0, r.Duration))
 		return err
 	})
@@ -95,7 +101,7 @@ func (r *n4Run) measureForwarding(ctx context.Context) error {
 		err    error
 	}
 	done := make(chan result, 1)
-	load := system.At(roundRate(n4Forward*bed[0].ReceivedPPS), r.Duration+2*n4WarmUp)
+	load := system.At(uint64(n4Forward*bed[0].ReceivedPPS), r.Duration+2*n4WarmUp)
 	go func() {
 		trials, err := r.system.Trial(ctx, load)
 		done <- result{trials, err}

@@ -1,4 +1,6 @@
-package bench
+// Package n4bench measures the control plane of our UPF: on one CPU, on two, with a store, polling,
+// and while packets flow. Each of these has a UPF of its own.
+package n4bench
 
 import (
 	"context"
@@ -11,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/lab/dut"
 	"github.com/plumbline-upf/plumbline/lab/host"
 	"github.com/plumbline-upf/plumbline/lab/n4load"
 	"github.com/plumbline-upf/plumbline/lab/report"
@@ -21,8 +24,8 @@ import (
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
-// N4Config says what to measure of the UPF's control plane.
-type N4Config struct {
+// Config says what to measure of the UPF's control plane.
+type Config struct {
 	Binary   string        // plumb; empty: this program
 	XDPMode  string        // upf.ModeAuto, ...
 	Sessions []int         // numbers of sessions to measure with, ascending
@@ -69,7 +72,7 @@ func n4Template(t *topology.Topology) n4load.Template {
 
 // n4Run is the measurement of one variant.
 type n4Run struct {
-	N4Config
+	Config
 	system     *system.System
 	variant    n4Variant
 	out        *report.N4Result
@@ -79,11 +82,11 @@ type n4Run struct {
 	resident   uint64 // octets, before the first session
 }
 
-// N4 measures establishment, modification and deletion of sessions by the UPF
+// Run measures establishment, modification and deletion of sessions by the UPF
 // on loopback, in closed loops for the highest rate and in open loops for the
 // response times, with the UPF on one CPU and the CP functions on another. It
-// leaves nothing behind. Errors: those of [Run].
-func N4(ctx context.Context, c N4Config) (*report.N4Result, error) {
+// leaves nothing behind. Errors: [errors.ErrUnsupported] for what this machine or kernel lacks, or for missing privilege.
+func Run(ctx context.Context, c Config) (*report.N4Result, error) {
 	cpus, err := host.CPUs()
 	if err != nil {
 		return nil, err
@@ -119,13 +122,15 @@ func N4(ctx context.Context, c N4Config) (*report.N4Result, error) {
 }
 
 // n4Time is what a variant takes, about.
-func n4Time(c *N4Config) time.Duration {
-	return startTime + 2*installTime(slices.Max(c.Sessions))/3 + time.Duration(2*len(c.Sessions)+1)*(c.Duration+n4WarmUp)
+func n4Time(c *Config) time.Duration {
+	const start, sessionsPerSecond = 2 * time.Second, 22_000
+	install := time.Duration(float64(slices.Max(c.Sessions)) / sessionsPerSecond * float64(time.Second))
+	return start + install + time.Duration(2*len(c.Sessions)+1)*(c.Duration+n4WarmUp)
 }
 
 // n4One measures one variant with a UPF of its own.
-func n4One(ctx context.Context, c N4Config, v n4Variant, cpus []int, out *report.N4Result) (err error) {
-	r := &n4Run{N4Config: c, variant: v, out: out}
+func n4One(ctx context.Context, c Config, v n4Variant, cpus []int, out *report.N4Result) (err error) {
+	r := &n4Run{Config: c, variant: v, out: out}
 	defer func() { err = errors.Join(system.Explain(ctx, err), r.end()) }()
 	if err := r.start(ctx, cpus); err != nil {
 		return err
@@ -151,12 +156,8 @@ func (r *n4Run) start(ctx context.Context, cpus []int) error {
 			return err
 		}
 	}
-	bench := Config{
-		Binary: r.Binary, Datapath: upf.DatapathXDP, XDPMode: r.XDPMode, Sessions: r.Sessions, PayloadOctets: n4Payload,
-	}
-	c := bench.systemConfig()
-	c.Run, c.CPUs = n4RunName, system.CPUs{Senders: cpus[len(cpus)-1:], UPF: cpus[:r.variant.cores]}
-	c.Kind = bench.kind(func(u *upf.Config) {
+	kind := dut.Plumbline(upf.DatapathXDP, func(u *upf.Config) {
+		u.XDP.Mode = r.XDPMode
 		if r.variant.poll {
 			u.N4.BusyPoll = upf.Duration(n4Poll)
 		}
@@ -164,6 +165,12 @@ func (r *n4Run) start(ctx context.Context, cpus []int) error {
 			u.Store.Path = filepath.Join(r.directory, "journal")
 		}
 	})
+	kind.Path = r.Binary
+	const ipv4, udp = 20, 8
+	c := system.Config{
+		Run: n4RunName, Name: upf.DatapathXDP, MTU: system.MTU(n4Payload + ipv4 + udp), MaxSessions: slices.Max(r.Sessions), Kind: kind,
+		CPUs: system.CPUs{Senders: cpus[len(cpus)-1:], UPF: cpus[:r.variant.cores]},
+	}
 	if r.system, err = system.New(ctx, c); err != nil {
 		return err
 	}

@@ -1,9 +1,9 @@
-// Package report is what a measurement leaves behind: the schema of
-// result.json, and the table and the page made from it.
+// Package report is what a measurement leaves behind: the schemas of results, and the tables,
+// pages and exports made from them.
 //
-// A [Result] goes one way through it: package bench fills it, [Result.Validate]
-// checks it, [Write] stores it, [Table] and [HTML] show it. Nothing is computed
-// that is not in the file, except medians and spreads over the repeats.
+// A [Lab] goes one way through it: package method fills it, [Lab.Validate] checks it, [WriteLab]
+// stores it, [LabTable] and [LabHTML] show it. Nothing is computed that is not in the file, except
+// medians and spreads over the repeats.
 //
 // Units are in the names: `_pps` frames per second, `_bps` bits per second of
 // whole frames (from the Ethernet header to the end of the payload, without
@@ -12,10 +12,6 @@
 package report
 
 import "time"
-
-// Schema names the version of the file's form. A reader takes this one only;
-// fields may be added within a version, and readers skip those they don't know.
-const Schema = "plumbline.result/1"
 
 // Direction is the way of the frames through the UPF: uplink is N3 to N6.
 type Direction string
@@ -28,22 +24,6 @@ const (
 
 // Directions lists them in the order in which they are shown.
 var Directions = []Direction{Uplink, Downlink}
-
-// Result is one run of the laboratory: result.json.
-type Result struct {
-	Schema  string    `json:"schema"`
-	Started time.Time `json:"started"`
-	Host    Host      `json:"host"`
-	Setup   Setup     `json:"setup"`
-	Install Install   `json:"install"`
-	Bed     Bed       `json:"bed"`
-	Trials  []Trial   `json:"trials"`
-	// Program is absent when the kernel has no BPF statistics, or the datapath
-	// no BPF program.
-	Program []Program `json:"program,omitempty"`
-	// Ended is why it ended before its end; empty: it did not.
-	Ended string `json:"ended,omitempty"`
-}
 
 // Host is the machine and the software that the figures belong to.
 type Host struct {
@@ -59,23 +39,6 @@ type Host struct {
 	Version      string `json:"version"`    // of plumb
 	Commit       string `json:"commit"`     // that plumb was built from; "+dirty" if changed since
 	CommandLine  string `json:"command_line"`
-}
-
-// Setup is what was asked for, and how it was arranged.
-type Setup struct {
-	// Arrangement says how generator, DUT and meter share the CPUs, and with
-	// it what "as fast as possible" means.
-	Arrangement string `json:"arrangement"`
-	Threaded    bool   `json:"threaded"` // the DUT's devices receive in threads of their own
-	Realtime    bool   `json:"realtime"` // frames are sent from a real-time thread
-	// Configuration is the DUT's configuration file, as it was given to it.
-	Configuration string `json:"configuration"`
-	DurationNS    int64  `json:"duration_ns"` // of each trial
-	Repeats       int    `json:"repeats"`
-	PayloadOctets int    `json:"payload_octets"` // UDP payload of the user packet
-	// Rules is what sessions have beside a PDR, a FAR and a QFI for each direction,
-	// in words; empty: nothing.
-	Rules string `json:"rules,omitempty"`
 }
 
 // Install is how the sessions got into the DUT, over PFCP: all of a run, which
@@ -97,63 +60,20 @@ type Install struct {
 	MapMemoryOctets uint64 `json:"map_memory_octets"`
 }
 
-// Bed is the bed limit in each direction that was measured: the same frames
-// over the same devices through a program that only redirects.
-type Bed struct {
-	Uplink   *BedLimit `json:"uplink,omitempty"`
-	Downlink *BedLimit `json:"downlink,omitempty"`
-}
-
-// Limit returns the limit of one direction, nil if it was not measured.
-func (b *Bed) Limit(d Direction) *BedLimit {
-	if d == Uplink {
-		return b.Uplink
-	}
-	return b.Downlink
-}
-
-// BedLimit is the bed limit in one direction.
-type BedLimit struct {
-	FrameOctets int        `json:"frame_octets"`
-	ReceivedPPS float64    `json:"received_pps"` // median of all repeats
-	ReceivedBPS float64    `json:"received_bps"` // median of all repeats
-	Repeats     []BedTrial `json:"repeats"`
-}
-
-// Of returns the bed's trials with frames of so many sessions.
-func (b *BedLimit) Of(sessions int) []BedTrial {
-	var trials []BedTrial
-	for _, t := range b.Repeats {
-		if t.Sessions == sessions {
-			trials = append(trials, t)
-		}
-	}
-	return trials
-}
-
-// BedTrial is one measurement of the bed limit.
-type BedTrial struct {
-	Sessions    int     `json:"sessions"` // that the frames belong to
-	Repeat      int     `json:"repeat"`   // from 1; the DUT's trial of the same number follows it
-	OfferedPPS  float64 `json:"offered_pps"`
-	ReceivedPPS float64 `json:"received_pps"`
-	ReceivedBPS float64 `json:"received_bps"`
-	LossRatio   float64 `json:"loss_ratio"`
-	LatencyNS   Latency `json:"latency_ns"`
-	CPU         CPU     `json:"cpu"`
-}
-
 // Kind says what a trial is for.
 type Kind string
 
 // The kinds of trial.
 const (
-	// Throughput trials offer what was asked for, by default as much as
-	// possible.
+	// Throughput trials are those of plumbline.result/1 at the highest rate.
 	Throughput Kind = "throughput"
 	// Paced trials offer a part of the throughput, so that latency is that of
 	// the path and not that of the sender's waiting.
 	Paced Kind = "paced"
+	// Saturated trials offer as much as possible.
+	Saturated Kind = "saturated"
+	// Search trials are those of the search for the throughput.
+	Search Kind = "search"
 )
 
 // Trial is one measurement of the DUT.
@@ -313,12 +233,20 @@ type Memory struct {
 	MapOctets       uint64 `json:"map_octets,omitempty"` // BPF maps
 }
 
-// Program is the cost of one of the DUT's BPF programs by the kernel's own
-// account, from a trial of its own since accounting costs time.
-type Program struct {
-	Name      string    `json:"name"`
-	Direction Direction `json:"direction"`
-	Sessions  int       `json:"sessions"`
-	Runs      uint64    `json:"runs"`
-	RunNS     float64   `json:"run_ns"` // per run, accounting included
+// The names of beds among the systems: of one whose program redirects frames, and of one whose
+// program redirects socket buffers.
+const (
+	SystemBed   = "bed"
+	SystemBedTC = "bed tc"
+)
+
+// isBed reports whether a system is no UPF.
+func isBed(system string) bool { return system == SystemBed || system == SystemBedTC }
+
+// PathMemory is what a UPF occupies with so many sessions, before any packet.
+type PathMemory struct {
+	Sessions       int     `json:"sessions"`
+	ResidentOctets uint64  `json:"resident_octets"`    // of the process, as far as it touched what it has mapped
+	MapOctets      uint64  `json:"map_octets"`         // of its BPF maps, by the kernel's account
+	InstallPerSec  float64 `json:"install_per_second"` // sessions over PFCP, all so far
 }

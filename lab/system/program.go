@@ -1,4 +1,4 @@
-package bench
+package system
 
 import (
 	"context"
@@ -10,56 +10,47 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/lab/report"
-	"github.com/plumbline-upf/plumbline/lab/system"
 	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
-// account makes a short trial in which the kernel adds up the run time of BPF
-// programs, which slows them a little, and adds what it says of the UPF's
-// program to the result. A kernel that cannot, or a datapath without a program
-// on the device, adds nothing.
-//
-// BPF_ENABLE_STATS came with Linux 5.8.
-func (r *run) account(ctx context.Context, d report.Direction) (err error) {
-	sessions := len(r.system.Sessions())
-	r.step(fmt.Sprintf("%s, %s, cost of the BPF program", d, sessionsText(sessions)), r.accountTime())
-	port := r.system.Topology().N3.UPF
+// Program sends a load in a direction while the kernel adds up the run time of the XDP program
+// that takes the frames, which slows it a little, and returns what a run takes. The name is empty
+// if there is no program, or the kernel does not account: BPF_ENABLE_STATS came with Linux 5.8.
+func (s *System) Program(ctx context.Context, d report.Direction, l Load) (name string, nsPerRun float64, err error) {
+	port := s.topology.N3.UPF
 	if d == report.Downlink {
-		port = r.system.Topology().N6.UPF
+		port = s.topology.N6.UPF
 	}
 	program, name, err := attachedProgram(port)
 	if program == nil || err != nil {
-		return err
+		return "", 0, err
 	}
 	defer func() { err = errors.Join(err, program.Close()) }()
 	stats, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
 	if errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, unix.EPERM) {
-		return nil
+		return "", 0, nil
 	}
 	if err != nil {
-		return err
+		return "", 0, err
 	}
 	defer func() { err = errors.Join(err, stats.Close()) }()
 
 	before, err := program.Stats()
 	if err != nil {
-		return err
+		return "", 0, err
 	}
-	load := system.At(r.RatePPS, min(accounting, r.Duration)).In(d)
-	if _, err := r.trial(ctx, report.Throughput, load); err != nil {
-		return fmt.Errorf("%s with BPF statistics: %w", d, err)
+	if _, err := s.Trial(ctx, l.In(d)); err != nil {
+		return "", 0, fmt.Errorf("%s with BPF statistics: %w", d, err)
 	}
 	after, err := program.Stats()
 	if err != nil {
-		return err
+		return "", 0, err
 	}
 	runs, spent := after.RunCount-before.RunCount, after.Runtime-before.Runtime
-	if runs > 0 {
-		r.result.Program = append(r.result.Program, report.Program{
-			Name: name, Direction: d, Sessions: sessions, Runs: runs, RunNS: float64(spent/time.Nanosecond) / float64(runs),
-		})
+	if runs == 0 {
+		return "", 0, nil
 	}
-	return nil
+	return name, float64(spent/time.Nanosecond) / float64(runs), nil
 }
 
 // attachedProgram returns the XDP program on the port, nil if there is none.

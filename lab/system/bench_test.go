@@ -1,10 +1,8 @@
-package bench
+package system
 
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,29 +14,6 @@ import (
 
 	"github.com/plumbline-upf/plumbline/lab/report"
 )
-
-// plumb is the program under test, built once.
-var plumb string
-
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "plt-bench-")
-		if err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(dir)
-		if err := os.Chmod(dir, 0o755); err != nil { // for the test as another user
-			panic(err)
-		}
-		plumb = filepath.Join(dir, "plumb")
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", plumb, "github.com/plumbline-upf/plumbline/cmd/plumb")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			panic(err)
-		}
-		return m.Run()
-	}())
-}
 
 // TestBench measures shortly in both directions, with two numbers of sessions.
 // It asserts that frames arrive and are right; how many depends on the machine.
@@ -58,12 +33,12 @@ func TestBench(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var result report.Result
-	if err := errors.Join(json.Unmarshal(written, &result), result.Validate()); err != nil {
+	l, err := report.ReadLab(bytes.NewReader(written))
+	if err != nil {
 		t.Fatal(err)
 	}
-	assertTrials(t, &result)
-	for _, want := range []string{"uplink", "downlink", "share of bed limit", "40 sessions established over PFCP"} {
+	assertTrials(t, l)
+	for _, want := range []string{"uplink", "downlink", "received, kpps", "of bed", "latency p99", "memory, MiB"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("the table has no %q:\n%s", want, &stdout)
 		}
@@ -74,39 +49,47 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// assertTrials wants every trial of TestBench, with frames that are right.
-func assertTrials(t *testing.T, result *report.Result) {
+// assertTrials wants a turn of bed and UPF in every cell of TestBench, with frames that are right.
+func assertTrials(t *testing.T, l *report.Lab) {
 	t.Helper()
 	type key struct {
-		direction report.Direction
-		sessions  int
-		kind      report.Kind
+		direction      report.Direction
+		sessions       int
+		method, system string
 	}
 	seen := map[key]int{}
-	for _, trial := range result.Trials {
-		seen[key{trial.Direction, trial.Sessions, trial.Kind}]++
-		if trial.ReceivedFrames == 0 || trial.ReceivedPPS == 0 || trial.BedRatio == 0 {
-			t.Errorf("%s, %d sessions: nothing received: %+v", trial.Direction, trial.Sessions, trial)
+	for _, turn := range l.Turns {
+		c := l.Plan.Cells[turn.Cell]
+		k := key{c.Direction, c.Sessions, c.Method, turn.System}
+		seen[k]++
+		figure, least := "latency p50", 1.0
+		if c.Method == "share" {
+			figure = report.FigureReceived
 		}
-		if trial.Misdelivered+trial.Duplicated+trial.Reordered > 0 {
-			t.Errorf("%s, %d sessions: %d misdelivered, %d duplicated, %d reordered, want none", trial.Direction,
-				trial.Sessions, trial.Misdelivered, trial.Duplicated, trial.Reordered)
+		if f := turn.Figure(figure); f == nil || f.Value < least {
+			t.Errorf("%v: %s: %+v", k, figure, f)
 		}
-		if trial.LatencyNS.P50 == 0 || len(trial.LatencyCurve) == 0 {
-			t.Errorf("%s, %d sessions: no latency", trial.Direction, trial.Sessions)
+		for _, trial := range turn.Trials {
+			if trial.ReceivedFrames == 0 || trial.Misdelivered+trial.Duplicated+trial.Reordered > 0 {
+				t.Errorf("%v: %d received, %d misdelivered, %d duplicated, %d reordered", k, trial.ReceivedFrames, trial.Misdelivered,
+					trial.Duplicated, trial.Reordered)
+			}
 		}
 	}
 	for _, d := range report.Directions {
 		for _, sessions := range []int{1, 40} {
-			for _, kind := range []report.Kind{report.Throughput, report.Paced} {
-				if k := (key{d, sessions, kind}); seen[k] != 1 {
-					t.Errorf("%v: got %d trials, want 1", k, seen[k])
+			for _, name := range []string{report.SystemBed, "plumbline xdp"} {
+				for _, method := range []string{"share", "latency"} {
+					if k := (key{d, sessions, method, name}); seen[k] != 1 {
+						t.Errorf("%v: got %d turns, want 1", k, seen[k])
+					}
 				}
 			}
 		}
 	}
-	if result.Install.Sessions != 40 || result.Install.DUTMemoryOctets == 0 || result.Install.MapMemoryOctets == 0 {
-		t.Errorf("install: %+v", result.Install)
+	m := l.System("plumbline xdp").Memory
+	if len(m) != 2 || m[1].Sessions != 40 || m[1].ResidentOctets == 0 || m[1].MapOctets == 0 || m[1].InstallPerSec == 0 {
+		t.Errorf("memory: %+v", m)
 	}
 }
 
@@ -146,9 +129,9 @@ func TestInterruptLeavesNothing(t *testing.T) {
 // all.
 func TestInterruptKeeps(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "result.json")
-	cmd := command(t, "--duration", "100ms", "--repeat", "50", "--json", file)
+	cmd := command(t, "--plain", "--duration", "100ms", "--repeat", "50", "--json", file)
 	var stdout bytes.Buffer
-	stderr := newWatched("xdp 2/50")
+	stderr := newWatched("xdp: share, uplink, 1 session, frames 1446, max, 2/50")
 	cmd.Stdout, cmd.Stderr = &stdout, stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -172,10 +155,8 @@ func TestInterruptKeeps(t *testing.T) {
 		t.Errorf("the table does not say that it is not all:\n%s", out)
 	}
 	assertGone(t, cmd)
-	var result report.Result
-	written, err := os.ReadFile(file)
-	if err := errors.Join(err, json.Unmarshal(written, &result)); err != nil || len(result.Trials) == 0 || result.Ended != "interrupted" {
-		t.Errorf("got %d trials, ended %q, %v", len(result.Trials), result.Ended, err)
+	if l, err := report.ReadLabFile(file); err != nil || len(l.Turns) == 0 || l.Finished != nil {
+		t.Errorf("got %+v, %v", l, err)
 	}
 }
 
@@ -207,7 +188,7 @@ func tempDir(cmd *exec.Cmd) string {
 // files, which go when the UPF has ended.
 func assertGone(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	for _, pattern := range []string{"/run/netns/" + runName + "-*-" + strconv.Itoa(cmd.Process.Pid) + "-*", filepath.Join(tempDir(cmd), "*")} {
+	for _, pattern := range []string{"/run/netns/plumb-lab-*-" + strconv.Itoa(cmd.Process.Pid) + "-*", filepath.Join(tempDir(cmd), "*")} {
 		if left, _ := filepath.Glob(pattern); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
