@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/lab/bench"
 	"github.com/plumbline-upf/plumbline/lab/generator"
 	"github.com/plumbline-upf/plumbline/lab/method"
@@ -83,15 +84,15 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	bar := newProgress(os.Stderr, "bench", false)
-	config.OnStep = bar.step
+	bar := term.NewProgress(os.Stderr, "bench", false)
+	config.OnStep = term.Steps[report.Step](bar)
 	result, err := bench.Run(ctx, config)
-	bar.close()
+	bar.Close()
 	show := report.Table
 	if c.JSON == "-" {
 		show = report.Write
 	}
-	return finish(stdout, outputs, result, show, err)
+	return cli.Finish(stdout, outputs, result, show, err)
 }
 
 // fillIn gives flags that are not there their default, which depends on what is
@@ -119,8 +120,8 @@ func (c *benchCommand) config() (bench.Config, error) {
 	}
 	payload, err := bench.ParsePayload(c.Payload[0])
 	if err != nil || len(payload) > 1 || len(c.Payload) > 1 {
-		return config, usageError{fmt.Errorf("--payload %s: want %d to %d octets, one number unless there are several datapaths",
-			strings.Join(c.Payload, ","), generator.StampOctets, bench.MaxPayloadOctets)}
+		return config, cli.Usage(fmt.Errorf("--payload %s: want %d to %d octets, one number unless there are several datapaths",
+			strings.Join(c.Payload, ","), generator.StampOctets, bench.MaxPayloadOctets))
 	}
 	config.Datapath, config.PayloadOctets = c.Datapath[0], payload[0]
 	config.RatePPS, config.Threaded, config.Spread = uint64(c.Rate), c.Threaded, c.Spread
@@ -135,28 +136,27 @@ func (c *benchCommand) common() (bench.Config, error) {
 	}
 	for _, n := range c.Sessions {
 		if n < 1 || n > bench.MaxSessions {
-			return bench.Config{}, usageError{fmt.Errorf("--sessions %d: want 1 to %d", n, bench.MaxSessions)}
+			return bench.Config{}, cli.Usage(fmt.Errorf("--sessions %d: want 1 to %d", n, bench.MaxSessions))
 		}
 	}
 	for _, name := range c.Datapath {
 		if !slices.Contains(datapaths, name) {
-			return bench.Config{}, usageError{fmt.Errorf("--datapath %s: want %s, or all", name, strings.Join(datapaths, ", "))}
+			return bench.Config{}, cli.Usage(fmt.Errorf("--datapath %s: want %s, or all", name, strings.Join(datapaths, ", ")))
 		}
 	}
 	switch {
 	case c.PDRs < 1 || c.PDRs > system.MaxPDRs:
-		return bench.Config{}, usageError{fmt.Errorf("--pdrs %d: want 1 to %d", c.PDRs, system.MaxPDRs)}
+		return bench.Config{}, cli.Usage(fmt.Errorf("--pdrs %d: want 1 to %d", c.PDRs, system.MaxPDRs))
 	case *c.Repeat < 1 || *c.Repeat > bench.MaxRepeats:
-		return bench.Config{}, usageError{fmt.Errorf("--repeat %d: want 1 to %d", *c.Repeat, bench.MaxRepeats)}
+		return bench.Config{}, cli.Usage(fmt.Errorf("--repeat %d: want 1 to %d", *c.Repeat, bench.MaxRepeats))
 	case *c.Duration < bench.MinDuration || *c.Duration > bench.MaxDuration:
-		return bench.Config{}, usageError{fmt.Errorf("--duration %v: want %v to %v", *c.Duration, bench.MinDuration, bench.MaxDuration)}
+		return bench.Config{}, cli.Usage(fmt.Errorf("--duration %v: want %v to %v", *c.Duration, bench.MinDuration, bench.MaxDuration))
 	}
 	directions := report.Directions
 	if c.Direction != "both" {
 		directions = []report.Direction{report.Direction(c.Direction)}
 	}
-	info, _ := debug.ReadBuildInfo()
-	version, commit := builtFrom(info, commit)
+	version, commit := cli.Built()
 	return bench.Config{
 		XDPMode: c.XDPMode, Directions: directions, Sessions: c.Sessions, Access: access, OuterChecksum: c.Checksum,
 		Duration: *c.Duration, Repeats: *c.Repeat, Rules: system.Rules{PDRs: c.PDRs, MBRKbps: c.MBR, URR: c.URR},
@@ -164,8 +164,8 @@ func (c *benchCommand) common() (bench.Config, error) {
 	}, nil
 }
 
-func (c *benchCommand) open() (outputs[*report.Result], error) {
-	return openOutputs(output[*report.Result]{c.JSON, report.Write}, output[*report.Result]{c.HTML, report.HTML})
+func (c *benchCommand) open() (cli.Outputs[*report.Result], error) {
+	return cli.OpenOutputs(cli.To(c.JSON, report.Write), cli.To(c.HTML, report.HTML))
 }
 
 // frameRate is a number of frames per second; 0: as many as possible.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/lab/bench"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/upf"
@@ -33,21 +35,21 @@ func (c *benchCommand) runCompare(ctx context.Context, stdout io.Writer, datapat
 	if err != nil {
 		return err
 	}
-	files, err := openOutputs(
-		output[*report.Comparison]{c.JSON, report.WriteComparison}, output[*report.Comparison]{c.HTML, report.ComparisonHTML},
-		output[*report.Comparison]{c.SVG, report.ComparisonSVG})
+	files, err := cli.OpenOutputs(
+		cli.To(c.JSON, report.WriteComparison), cli.To(c.HTML, report.ComparisonHTML),
+		cli.To(c.SVG, report.ComparisonSVG))
 	if err != nil {
 		return err
 	}
-	bar := newProgress(os.Stderr, "bench", false)
-	config.OnStep = bar.step
+	bar := term.NewProgress(os.Stderr, "bench", false)
+	config.OnStep = term.Steps[report.Step](bar)
 	result, err := bench.Compare(ctx, config)
-	bar.close()
+	bar.Close()
 	show := report.ComparisonTable
 	if c.JSON == "-" {
 		show = report.WriteComparison
 	}
-	return finish(stdout, files, result, show, err)
+	return cli.Finish(stdout, files, result, show, err)
 }
 
 // compareConfig turns the flags into what package bench takes.
@@ -78,14 +80,14 @@ func (c *benchCommand) compareConfig(datapaths []string) (config bench.CompareCo
 	}
 	for _, name := range c.Payload {
 		if _, err := bench.ParsePayload(name); err != nil {
-			return config, usageError{fmt.Errorf("--payload: %w", err)}
+			return config, cli.Usage(fmt.Errorf("--payload: %w", err))
 		}
 	}
 	config = bench.CompareConfig{
 		Config: common, Datapaths: datapaths, Payloads: c.Payload, Loads: loads, LossGoal: loss / 100, TCP: tcp,
 	}
 	if err := config.Validate(); err != nil {
-		return config, usageError{err}
+		return config, cli.Usage(err)
 	}
 	return config, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
@@ -27,7 +28,7 @@ func refuseFlags(flags []benchFlag, why string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return usageError{fmt.Errorf("%s: %s", strings.Join(names, ", "), why)}
+	return cli.Usage(fmt.Errorf("%s: %s", strings.Join(names, ", "), why))
 }
 
 // checkOne refuses flags that the run of one datapath, or of the control plane, has no

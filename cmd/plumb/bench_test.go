@@ -1,11 +1,6 @@
 package main
 
-import (
-	"testing"
-	"time"
-
-	"github.com/plumbline-upf/plumbline/lab/report"
-)
+import "testing"
 
 func TestFrameRate(t *testing.T) {
 	for _, tc := range []struct {
@@ -32,25 +27,6 @@ func TestFrameRate(t *testing.T) {
 		err := got.UnmarshalText([]byte(tc.in))
 		if got != tc.want || (err != nil) != tc.fails {
 			t.Errorf("%q: got %d, %v; want %d, error %v", tc.in, got, err, tc.want, tc.fails)
-		}
-	}
-}
-
-func TestProgressLine(t *testing.T) {
-	step := report.Step{Name: "uplink", Expected: 4 * time.Second, Before: 2 * time.Second, Total: 8 * time.Second}
-	for _, tc := range []struct {
-		name    string
-		step    report.Step
-		elapsed time.Duration
-		want    string
-	}{
-		{"at its start", step, 0, "[=======                     ]  25 %  6s left  uplink"},
-		{"in the middle", step, 2 * time.Second, "[==============              ]  50 %  4s left  uplink"},
-		{"longer than expected", step, time.Minute, "[=====================       ]  75 %  2s left  uplink"},
-		{"before the first", report.Step{}, 0, ""},
-	} {
-		if got := progressLine(tc.step, tc.elapsed); got != tc.want {
-			t.Errorf("%s:\n got %q\nwant %q", tc.name, got, tc.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
@@ -42,4 +43,12 @@ type datapathCheckConfig struct{ checkConfig }
 // Run says "ok", or all that is wrong.
 func (c *datapathCheckConfig) Run(ctx context.Context, stdout io.Writer, command *datapathCommand) error {
 	return c.check(ctx, stdout, command.Config, upf.RoleDatapath)
+}
+
+func (datapathRun) Help() string {
+	return cli.Examples("plumb datapath --config dp1.yaml")
+}
+
+func (datapathCheckConfig) Help() string {
+	return cli.Examples("plumb datapath check-config dp1.yaml", "plumb datapath check-config --live dp1.yaml")
 }

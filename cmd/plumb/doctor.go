@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/doctor"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
 	"github.com/plumbline-upf/plumbline/upf"
@@ -43,11 +44,11 @@ Examples:
 func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
 	switch {
 	case c.Programs && (c.Config != "" || len(c.Device) > 0):
-		return usageError{errors.New("--programs is of the kernel alone: without --config and --device")}
+		return cli.Usage(errors.New("--programs is of the kernel alone: without --config and --device"))
 	case c.Programs:
 		return c.runPrograms(stdout)
 	case c.Logs != "":
-		return usageError{errors.New("--logs DIR needs --programs")}
+		return cli.Usage(errors.New("--logs DIR needs --programs"))
 	}
 	o := doctor.Options{Attach: c.Device, Objects: objects()}
 	if c.Config != "" {
@@ -75,7 +76,7 @@ func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
 	case c.JSON:
 		return fmt.Errorf("%s: %w", report.Summary(), errors.ErrUnsupported)
 	}
-	return errSaid{errors.ErrUnsupported} // by the table's last line
+	return cli.Told(errors.ErrUnsupported) // by the table's last line
 }
 
 // runningDatapath asks the UPF with this configuration, if it runs, with which datapath it

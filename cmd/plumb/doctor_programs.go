@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath/afxdp"
 	"github.com/plumbline-upf/plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/doctor"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
 	"github.com/plumbline-upf/plumbline/internal/verifier"
@@ -48,7 +49,7 @@ func (c *doctorCommand) runPrograms(stdout io.Writer) error {
 	if missing := doctor.MissingCapabilities(); len(missing) > 0 {
 		return fmt.Errorf("not effective: %s: run as root, or with these capabilities: %w", strings.Join(missing, ", "), errors.ErrUnsupported)
 	}
-	if err := makeOutputs(c.Logs); err != nil {
+	if err := cli.MakeDirectory(c.Logs); err != nil {
 		return err
 	}
 	r := programReport{Schema: programsSchema, Kernel: verifier.KernelRelease()}

@@ -6,7 +6,9 @@ import (
 	"io"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
@@ -31,7 +33,7 @@ Examples:
 // Run prints the drops once, or over and over.
 func (c *dropsCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if c.Watch < 0 {
-		return fmt.Errorf("%w: --watch %s: want more than 0", errUsage, c.Watch)
+		return fmt.Errorf("%w: --watch %s: want more than 0", cli.ErrUsage, c.Watch)
 	}
 	client := upf.NewClient(c.Socket)
 	before, err := client.Drops(ctx)
@@ -79,11 +81,11 @@ func (c *dropsCommand) print(w io.Writer, d *upf.Drops) error {
 		_, err := fmt.Fprintln(w, "nothing dropped")
 		return err
 	}
-	t := newTable(w, "PACKETS", "REASON", "WHAT IT MEANS")
+	t := term.NewTable(w, "PACKETS", "REASON", "WHAT IT MEANS")
 	for _, r := range d.Drops {
-		t.row(r.Packets, r.Reason, r.Text)
+		t.Row(r.Packets, r.Reason, r.Text)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // dropChange is what was dropped in an interval: one line of --watch --json.
@@ -101,7 +103,7 @@ func (c *dropsCommand) printChange(w io.Writer, before, now *upf.Drops) error {
 	}
 	interval := now.At.Sub(before.At)
 	change := dropChange{At: now.At, Interval: interval.Seconds(), Packets: map[string]uint64{}}
-	t := newTable(w, "TIME", "PACKETS", "IN THE INTERVAL", "PER SECOND", "REASON")
+	t := term.NewTable(w, "TIME", "PACKETS", "IN THE INTERVAL", "PER SECOND", "REASON")
 	for _, r := range now.Drops {
 		packets := r.Packets - was[r.Reason]
 		if was[r.Reason] > r.Packets { // the UPF was started again
@@ -111,7 +113,7 @@ func (c *dropsCommand) printChange(w io.Writer, before, now *upf.Drops) error {
 			continue
 		}
 		change.Packets[r.Reason] = packets
-		t.row(now.At.Format(time.TimeOnly), r.Packets, packets,
+		t.Row(now.At.Format(time.TimeOnly), r.Packets, packets,
 			fmt.Sprintf("%.1f", float64(packets)/interval.Seconds()), r.Reason)
 	}
 	if c.JSON {
@@ -121,5 +123,5 @@ func (c *dropsCommand) printChange(w io.Writer, before, now *upf.Drops) error {
 		_, err := fmt.Fprintf(w, "%s nothing dropped in %s\n", now.At.Format(time.TimeOnly), interval.Round(time.Millisecond))
 		return err
 	}
-	return t.flush()
+	return t.Flush()
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
 	"github.com/plumbline-upf/plumbline/lab/n4load"
 	"github.com/plumbline-upf/plumbline/ran/gnb"
@@ -26,20 +27,20 @@ type gnbCommand struct {
 	CheckConfig gnbCheckConfig `cmd:"" help:"Check a configuration file, with --n4 one for sessions that are set up over N4; start nothing."`
 }
 
-type gnbCheckConfig struct{ checkFile }
+type gnbCheckConfig struct{ cli.CheckFile }
 
 // Run says "ok", or all that is wrong.
 func (c *gnbCheckConfig) Run(stdout io.Writer, command *gnbCommand) error {
-	return c.check(stdout, command.Config, func(file string) error { _, err := command.read(file); return err })
+	return c.Check(stdout, command.Config, func(file string) error { _, err := command.read(file); return err })
 }
 
 // read reads the configuration, which has to be complete unless there is N4.
 func (c *gnbCommand) read(file string) (gnb.Config, error) {
 	if !c.N4.IsValid() && c.Dialect != (gnbDialect{}) {
-		return gnb.Config{}, usageError{errors.New("--dnn, --n3-instance, --n6-instance and --interface-types are said over N4: want --n4")}
+		return gnb.Config{}, cli.Usage(errors.New("--dnn, --n3-instance, --n6-instance and --interface-types are said over N4: want --n4"))
 	}
 	config, err := gnb.ReadConfig(file, c.N4.IsValid())
-	return config, gnbUsage(inputError(err))
+	return config, gnbUsage(cli.InputError(err))
 }
 
 type gnbRun struct{}
@@ -77,14 +78,14 @@ Examples:
 
 // Run is the gNB as a process.
 func (gnbRun) Run(ctx context.Context, stdout io.Writer, c *gnbCommand) (err error) {
-	if err := wantConfig(c.Config, "plumb gnb"); err != nil {
+	if err := cli.WantConfig(c.Config, "plumb gnb"); err != nil {
 		return err
 	}
 	config, err := c.read(c.Config)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(ctx, c.Duration)
+	ctx, cancel := cli.Within(ctx, c.Duration)
 	defer cancel()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	var s *smf
@@ -104,7 +105,7 @@ func (c *gnbCommand) carry(ctx context.Context, config gnb.Config, s *smf, log *
 	if err != nil {
 		return gnbUsage(err)
 	}
-	limitMemory(ctx, log)
+	cli.LimitMemory(ctx, log)
 	log.Info("up", "n3", config.N3.Address, "ues", len(config.UEs), "mtu", g.MTU())
 	stop := s.keep(ctx, g)
 	err = g.Run(ctx)
@@ -115,7 +116,7 @@ func (c *gnbCommand) carry(ctx context.Context, config gnb.Config, s *smf, log *
 // gnbUsage makes a wrong configuration wrong usage.
 func gnbUsage(err error) error {
 	if errors.Is(err, gnb.ErrConfig) {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	return err
 }
@@ -125,4 +126,12 @@ func (c *gnbCommand) print(stdout io.Writer, s gnb.Stats) error {
 		return s.Print(stdout)
 	}
 	return plainjson.Write(stdout, s)
+}
+
+func (gnbRun) Help() string {
+	return cli.Examples("plumb gnb --config gnb.yaml", "plumb gnb run --config gnb.yaml")
+}
+
+func (gnbCheckConfig) Help() string {
+	return cli.Examples("plumb gnb check-config gnb.yaml", "plumb gnb check-config --n4 10.3.0.1 gnb.yaml")
 }

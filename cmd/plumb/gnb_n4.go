@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"sync/atomic"
 	"syscall"
@@ -43,7 +42,7 @@ type smf struct {
 func establish(ctx context.Context, upf, local netip.Addr, dialect n4load.Dialect, config *gnb.Config, log *slog.Logger) (*smf, error) {
 	if !local.IsValid() {
 		var err error
-		if local, err = sourceFor(upf); err != nil {
+		if local, err = n4load.LocalFor(upf); err != nil {
 			return nil, err
 		}
 	}
@@ -126,7 +125,7 @@ func newSession(seid uint64, ue *gnb.UE) n4load.Session {
 	return session
 }
 
-// close deletes the sessions that there are and releases the association.
+// Close deletes the sessions that there are and releases the association.
 func (s *smf) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
 	defer cancel()
@@ -150,14 +149,4 @@ func (s *smf) established() []n4load.Session {
 		}
 	}
 	return list
-}
-
-// sourceFor returns the address from which this host sends to a.
-func sourceFor(a netip.Addr) (netip.Addr, error) {
-	conn, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, pfcp.Port)))
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("route to N4 of the UPF: %w", err)
-	}
-	defer conn.Close()
-	return conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr(), nil
 }

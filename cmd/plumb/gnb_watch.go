@@ -136,7 +136,7 @@ func (w *watcher) renew(ctx context.Context) {
 	}
 }
 
-// told takes what the UPF says of its own accord. It is called by the client's thread.
+// Told takes what the UPF says of its own accord. It is called by the client's thread.
 func (s *smf) told(h pfcp.Header, m pfcp.Message) {
 	switch m := m.(type) {
 	case *pfcp.SessionReportRequest:

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/lab/method"
 )
 
@@ -59,11 +60,11 @@ func (c *labBackToBackCommand) Run(ctx context.Context, stdout io.Writer) error 
 	}
 	switch {
 	case *c.Tests < 1 || *c.Tests > maxBurstTests:
-		return usageError{fmt.Errorf("--tests %d: want 1 to %d", *c.Tests, maxBurstTests)}
+		return cli.Usage(fmt.Errorf("--tests %d: want 1 to %d", *c.Tests, maxBurstTests))
 	case c.Step < 1 || c.Step > maxBurstStep:
-		return usageError{fmt.Errorf("--step %d: want 1 to %d", c.Step, maxBurstStep)}
+		return cli.Usage(fmt.Errorf("--step %d: want 1 to %d", c.Step, maxBurstStep))
 	case slices.Contains(c.Direction, bidirectional):
-		return usageError{errors.New("--direction bidirectional: bursts are of one direction")}
+		return cli.Usage(errors.New("--direction bidirectional: bursts are of one direction"))
 	}
 	m := method.BackToBack{Tests: *c.Tests, Most: *c.Duration, Step: c.Step}
 	methods := append(searchThroughput(c.Loss, *c.Duration), m)

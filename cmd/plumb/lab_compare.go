@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
@@ -44,23 +45,23 @@ var errRegression = errors.New("worse than the first result")
 func (c *labCompareCommand) Run(_ context.Context, stdout io.Writer) error {
 	switch {
 	case len(c.Files) < 2 || len(c.Files) > report.MaxRuns:
-		return usageError{fmt.Errorf("%d files: want 2 to %d", len(c.Files), report.MaxRuns)}
+		return cli.Usage(fmt.Errorf("%d files: want 2 to %d", len(c.Files), report.MaxRuns))
 	case !(c.Threshold >= 0 && c.Threshold <= 100):
-		return usageError{fmt.Errorf("--threshold %g: want 0 to 100", c.Threshold)}
+		return cli.Usage(fmt.Errorf("--threshold %g: want 0 to 100", c.Threshold))
 	}
 	for _, pattern := range c.Figures {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return usageError{fmt.Errorf("--figures %s: %w", pattern, err)}
+			return cli.Usage(fmt.Errorf("--figures %s: %w", pattern, err))
 		}
 	}
-	if err := checkOutputs(c.HTML); err != nil {
+	if err := cli.CheckOutputs(c.HTML); err != nil {
 		return err
 	}
 	var runs []report.LabRun
 	for i, file := range c.Files {
 		lab, err := report.ReadLabFile(file)
 		if err != nil {
-			return inputError(err)
+			return cli.InputError(err)
 		}
 		runs = append(runs, report.LabRun{Name: runName(c.Files, i), Lab: lab})
 	}
@@ -68,11 +69,11 @@ func (c *labCompareCommand) Run(_ context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	files, err := openOutputs(output[*report.LabComparison]{c.HTML, report.LabComparisonHTML})
+	files, err := cli.OpenOutputs(cli.To(c.HTML, report.LabComparisonHTML))
 	if err != nil {
 		return err
 	}
-	err = errors.Join(files.write(comparison), report.LabComparisonTable(stdout, comparison, c.All))
+	err = errors.Join(files.Write(comparison), report.LabComparisonTable(stdout, comparison, c.All))
 	if n := len(comparison.Regressions()); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%d figures beyond the threshold of %g %%: %w", n, c.Threshold, errRegression))
 	}

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/lab/correctness"
 	"github.com/plumbline-upf/plumbline/lab/host"
 	"github.com/plumbline-upf/plumbline/lab/report"
@@ -71,7 +72,7 @@ func (c *labCorrectnessCommand) Run(ctx context.Context, stdout io.Writer) error
 		return err
 	}
 	if c.Details != "" && len(kinds) > 1 {
-		return usageError{errors.New("--details is of one UPF: --dut names several")}
+		return cli.Usage(errors.New("--details is of one UPF: --dut names several"))
 	}
 	files, err := c.openAll()
 	if err != nil {
@@ -80,13 +81,13 @@ func (c *labCorrectnessCommand) Run(ctx context.Context, stdout io.Writer) error
 	var results []*report.Correctness
 	var failed error
 	for _, kind := range kinds {
-		bar := newProgress(os.Stderr, "lab correctness "+kind.Name, false)
-		config.Kind, config.OnStep, config.External = kind, bar.step, nil
+		bar := term.NewProgress(os.Stderr, "lab correctness "+kind.Name, false)
+		config.Kind, config.OnStep, config.External = kind, term.Steps[report.Step](bar), nil
 		if kind.External {
 			config.External = c.External
 		}
 		result, err := correctness.Run(ctx, config)
-		bar.close()
+		bar.Close()
 		if err == nil || result.Any() {
 			results = append(results, result)
 		}
@@ -100,29 +101,29 @@ func (c *labCorrectnessCommand) Run(ctx context.Context, stdout io.Writer) error
 
 // correctnessFiles are what a run shall write: figures of all, all of one UPF, and pages.
 type correctnessFiles struct {
-	lab     outputs[*report.Lab]
-	details outputs[*report.Correctness]
+	lab     cli.Outputs[*report.Lab]
+	details cli.Outputs[*report.Correctness]
 	pages   labFiles
 }
 
 func (c *labCorrectnessCommand) openAll() (f correctnessFiles, err error) {
-	if f.lab, err = openOutputs(output[*report.Lab]{c.JSON, report.WriteLab}); err != nil {
+	if f.lab, err = cli.OpenOutputs(cli.To(c.JSON, report.WriteLab)); err != nil {
 		return f, err
 	}
-	if f.details, err = openOutputs(output[*report.Correctness]{c.Details, report.WriteCorrectness}); err != nil {
-		return f, errors.Join(err, f.lab.discard())
+	if f.details, err = cli.OpenOutputs(cli.To(c.Details, report.WriteCorrectness)); err != nil {
+		return f, errors.Join(err, f.lab.Discard())
 	}
 	if f.pages, err = c.open(); err != nil {
-		return f, errors.Join(err, f.lab.discard(), f.details.discard())
+		return f, errors.Join(err, f.lab.Discard(), f.details.Discard())
 	}
 	return f, nil
 }
 
 func (f *correctnessFiles) discard() error {
-	return errors.Join(f.lab.discard(), f.details.discard(), f.pages.discard())
+	return errors.Join(f.lab.Discard(), f.details.Discard(), f.pages.discard())
 }
 
-// finish prints and writes the results. failed is why there are no more: what there is of
+// Finish prints and writes the results. failed is why there are no more: what there is of
 // parts and UPFs before is worth to be shown, unless it is nothing.
 func (c *labCorrectnessCommand) finish(stdout io.Writer, f correctnessFiles, results []*report.Correctness, failed error) error {
 	if failed != nil && len(results) == 0 {
@@ -132,7 +133,7 @@ func (c *labCorrectnessCommand) finish(stdout io.Writer, f correctnessFiles, res
 	if failed != nil {
 		lab.Finished = nil
 	}
-	err := errors.Join(failed, f.details.write(results[0]), f.lab.write(lab), f.pages.write(lab))
+	err := errors.Join(failed, f.details.Write(results[0]), f.lab.Write(lab), f.pages.write(lab))
 	if c.JSON == "-" {
 		return errors.Join(err, report.WriteLab(stdout, lab))
 	}
@@ -144,8 +145,7 @@ func (c *labCorrectnessCommand) finish(stdout io.Writer, f correctnessFiles, res
 
 // config turns the flags into what package correctness takes, without the UPF.
 func (c *labCorrectnessCommand) config() (correctness.Config, error) {
-	info, _ := debug.ReadBuildInfo()
-	version, commit := builtFrom(info, commit)
+	version, commit := cli.Built()
 	config := correctness.Config{
 		Parts: c.Parts, Directions: c.Direction, Kbps: c.MBR, TCPKbps: c.TCPMBR, Duration: c.Duration, Repeats: c.Repeats,
 		Host: host.Describe(version, commit, "plumb "+strings.Join(os.Args[1:], " ")),
@@ -160,7 +160,7 @@ func (c *labCorrectnessCommand) config() (correctness.Config, error) {
 		config.TCPKbps = correctness.DefaultTCPKbps
 	}
 	if err := config.Validate(); err != nil {
-		return config, usageError{err}
+		return config, cli.Usage(err)
 	}
 	return config, nil
 }

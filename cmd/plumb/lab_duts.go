@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/lab/dut"
 )
 
@@ -43,15 +44,15 @@ func (c *labDUTsCommand) Run(stdout io.Writer) error {
 	if c.JSON {
 		return plainjson.Write(stdout, rows)
 	}
-	t := newTable(stdout, "NAME", "UPF", "HERE", "TRIED")
+	t := term.NewTable(stdout, "NAME", "UPF", "HERE", "TRIED")
 	for i := range rows {
 		here := "yes"
 		if rows[i].Missing != "" {
 			here = "no"
 		}
-		t.row(rows[i].Name, rows[i].Title, here, rows[i].Tried)
+		t.Row(rows[i].Name, rows[i].Title, here, rows[i].Tried)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func rowOfDUT(k *dut.Kind) dutRow {

@@ -8,12 +8,13 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/lab/host"
 	"github.com/plumbline-upf/plumbline/lab/interop"
 	"github.com/plumbline-upf/plumbline/lab/report"
@@ -72,27 +73,27 @@ Examples:
 func (c *labInteropCommand) Run(ctx context.Context, stdout io.Writer) error {
 	config, err := c.config()
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	if err := interopNeeds(&config); err != nil {
 		return err
 	}
-	file, err := openOutputs(output[*report.Interop]{c.JSON, report.WriteInterop})
+	file, err := cli.OpenOutputs(cli.To(c.JSON, report.WriteInterop))
 	if err != nil {
 		return err
 	}
-	bar := newProgress(os.Stderr, "lab interop", false)
-	config.OnStep = bar.step
+	bar := term.NewProgress(os.Stderr, "lab interop", false)
+	config.OnStep = term.Steps[report.Step](bar)
 	result, err := interop.Run(ctx, config)
-	bar.close()
+	bar.Close()
 	if result == nil {
-		return errors.Join(err, file.discard())
+		return errors.Join(err, file.Discard())
 	}
 	show := report.InteropTable
 	if c.JSON == "-" {
 		show = report.WriteInterop
 	}
-	return errors.Join(err, file.write(result), show(stdout, result), interopFailed(result))
+	return errors.Join(err, file.Write(result), show(stdout, result), interopFailed(result))
 }
 
 // interopFailed is an error unless a step passed and none failed.
@@ -108,14 +109,14 @@ func interopFailed(r *report.Interop) error {
 
 // interopNeeds says what the run needs and this process or machine does not have.
 func interopNeeds(config *interop.Config) error {
-	err := needsCapabilities("lab interop enters network namespaces and binds raw sockets to devices", map[string]int{
+	err := cli.NeedsCapabilities("lab interop enters network namespaces and binds raw sockets to devices", map[string]int{
 		"CAP_SYS_ADMIN": unix.CAP_SYS_ADMIN, "CAP_NET_ADMIN": unix.CAP_NET_ADMIN, "CAP_NET_RAW": unix.CAP_NET_RAW})
 	if err != nil {
 		return err
 	}
 	for _, program := range config.Programs() {
 		if _, err := exec.LookPath(program); err != nil {
-			return unsupportedError{fmt.Errorf("lab interop: %s is not installed: apt-get install %s", program, program)}
+			return cli.Unsupported(fmt.Errorf("lab interop: %s is not installed: apt-get install %s", program, program))
 		}
 	}
 	return nil
@@ -123,8 +124,7 @@ func interopNeeds(config *interop.Config) error {
 
 // config turns the flags into what package interop takes.
 func (c *labInteropCommand) config() (interop.Config, error) {
-	info, _ := debug.ReadBuildInfo()
-	version, commit := builtFrom(info, commit)
+	version, commit := cli.Built()
 	config := interop.Config{
 		DN: c.DN, DN6: c.DN6, Servers: c.DNNetns != "", DNNamespace: c.DNNetns, IperfPort: c.Iperf, URL: c.HTTP, SHA256: c.SHA256,
 		Skip: c.Skip, UplinkAMBR: uint64(c.Uplink), DownlinkAMBR: uint64(c.Downlink), UEToUE: interop.Policy(c.UEToUE),

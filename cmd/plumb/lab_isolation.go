@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/lab/method"
 	"github.com/plumbline-upf/plumbline/lab/system"
 	"github.com/plumbline-upf/plumbline/lab/traffic"
@@ -69,15 +70,15 @@ func (c *labIsolationCommand) Run(ctx context.Context, stdout io.Writer) error {
 	}
 	switch least := slices.Min(c.Sessions); {
 	case len(list) > least:
-		return usageError{fmt.Errorf("--slices %d of %d sessions: want a session in each", len(list), least)}
+		return cli.Usage(fmt.Errorf("--slices %d of %d sessions: want a session in each", len(list), least))
 	case !(c.Base > 0 && c.Base <= 100):
-		return usageError{fmt.Errorf("--base %g: want more than 0, up to 100 percent", c.Base)}
+		return cli.Usage(fmt.Errorf("--base %g: want more than 0, up to 100 percent", c.Base))
 	case !(c.Overload > c.Base && c.Overload <= maxOverload):
-		return usageError{fmt.Errorf("--overload %g: want more than --base %g, up to %d percent", c.Overload, c.Base, maxOverload)}
+		return cli.Usage(fmt.Errorf("--overload %g: want more than --base %g, up to %d percent", c.Overload, c.Base, maxOverload))
 	}
 	for _, frames := range c.Frames {
 		if _, err := traffic.ParseFrames(frames); err != nil {
-			return usageError{fmt.Errorf("--frames: slices have streams of their own: %w", err)}
+			return cli.Usage(fmt.Errorf("--frames: slices have streams of their own: %w", err))
 		}
 	}
 	if len(c.Rules) == 0 {
@@ -96,7 +97,7 @@ func (c *labIsolationCommand) list() ([]method.Slice, error) {
 	list := method.EqualSlices(defaultSlices)
 	switch {
 	case c.Slices != nil && len(c.Slice) > 0:
-		return nil, usageError{errors.New("--slices says how many slices there are, or which; --slice says so of each one: want one of both")}
+		return nil, cli.Usage(errors.New("--slices says how many slices there are, or which; --slice says so of each one: want one of both"))
 	case c.Slices != nil:
 		list = c.Slices.list
 	case len(c.Slice) > 0:
@@ -105,7 +106,7 @@ func (c *labIsolationCommand) list() ([]method.Slice, error) {
 			list = append(list, s.Slice)
 		}
 		if err := method.ValidateSlices(list); err != nil {
-			return nil, usageError{fmt.Errorf("--slice: %w", err)}
+			return nil, cli.Usage(fmt.Errorf("--slice: %w", err))
 		}
 	}
 	for _, s := range list {

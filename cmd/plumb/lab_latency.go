@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/lab/generator"
 	"github.com/plumbline-upf/plumbline/lab/method"
 	"github.com/plumbline-upf/plumbline/lab/search"
@@ -51,7 +52,7 @@ func (c *labLatencyCommand) Run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if c.Timestamps != method.AutoStamps && c.Timestamps != timestamp.None.String() && c.Sender != nil && c.Sender.Sender != generator.Packet {
-		return usageError{fmt.Errorf("--timestamps %s: frames of --sender %s have none, those of packet do", c.Timestamps, c.Sender.Sender)}
+		return cli.Usage(fmt.Errorf("--timestamps %s: frames of --sender %s have none, those of packet do", c.Timestamps, c.Sender.Sender))
 	}
 	c.timeStamps = c.Timestamps
 	m := method.Latency{Loads: levels(c.Load), Duration: *c.Duration}

@@ -2,12 +2,10 @@ package main
 
 import (
 	"os"
-	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/lab/system"
 )
@@ -18,13 +16,13 @@ type liveView struct {
 	stopped sync.WaitGroup
 
 	mu sync.Mutex
-	painter
+	term.Painter
 	liveScreen
 }
 
 // newLiveView begins to show the run of a command.
 func newLiveView(out *os.File, name string) *liveView {
-	v := &liveView{painter: painter{out: out}, stop: make(chan struct{}), liveScreen: liveScreen{name: name}}
+	v := &liveView{Painter: term.Painter{Out: out}, stop: make(chan struct{}), liveScreen: liveScreen{name: name}}
 	v.stopped.Go(v.redraw)
 	return v
 }
@@ -61,47 +59,32 @@ func (v *liveView) Turn(cell report.LabCell, turn report.Turn) {
 func (v *liveView) Left(name, why string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.note(name, "is out: "+firstLine(why))
+	v.note(name, "is out: "+term.FirstLine(why))
 }
 
-// close takes the lines away.
+// Close takes the lines away.
 func (v *liveView) close() {
 	close(v.stop)
 	v.stopped.Wait()
-	v.clear()
+	v.Clear()
 }
 
 func (v *liveView) redraw() {
-	ticker := time.NewTicker(progressEvery)
+	ticker := time.NewTicker(term.RedrawEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-v.stop:
 			return
 		case <-ticker.C:
-			v.draw(terminalSize(v.out))
+			v.draw(term.Size(v.Out))
 		}
 	}
 }
 
-// draw writes all lines anew.
+// Draw writes all lines anew.
 func (v *liveView) draw(width, height int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.paint(v.render(time.Now(), width, height-1))
-}
-
-// terminalSize returns columns and lines, those of the oldest terminals if it is not
-// known.
-func terminalSize(out *os.File) (width, height int) {
-	size, err := unix.IoctlGetWinsize(int(out.Fd()), unix.TIOCGWINSZ)
-	if err != nil || size.Col == 0 || size.Row == 0 {
-		return 80, 24
-	}
-	return int(size.Col), int(size.Row)
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
+	v.Paint(v.render(time.Now(), width, height-1))
 }

@@ -7,11 +7,12 @@ import (
 	"io"
 	"net/netip"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/lab/host"
 	"github.com/plumbline-upf/plumbline/lab/n4load"
 	"github.com/plumbline-upf/plumbline/lab/report"
@@ -97,17 +98,17 @@ func (c *labN4Command) Run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	bar := newProgress(os.Stderr, "lab n4", false)
-	run.OnStep = bar.step
+	bar := term.NewProgress(os.Stderr, "lab n4", false)
+	run.OnStep = term.Steps[report.Step](bar)
 	run.OnProgress = func(p n4load.Progress) {
-		bar.tell(fmt.Sprintf("%d answered, %d in flight, %d failed", p.Accepted, p.InFlight, p.Failed))
+		bar.Tell(fmt.Sprintf("%d answered, %d in flight, %d failed", p.Accepted, p.InFlight, p.Failed))
 	}
 	result, err := run.Do(ctx)
-	bar.close()
+	bar.Close()
 	if !result.Any() {
-		return errors.Join(err, files.discard())
+		return errors.Join(err, files.Discard())
 	}
-	outputs := []error{err, files.write(result)} // what there is, if the UPF has ended or somebody the run
+	outputs := []error{err, files.Write(result)} // what there is, if the UPF has ended or somebody the run
 	if c.JSON == "-" {
 		outputs = append(outputs, report.WriteN4(stdout, result.N4Result))
 	} else {
@@ -120,7 +121,7 @@ func (c *labN4Command) Run(ctx context.Context, stdout io.Writer) error {
 func (c *labN4Command) prepare() (*n4load.Campaign, error) {
 	remote, err := parseUPF(c.UPF)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	local := c.Local
 	if len(local) == 0 {
@@ -132,10 +133,9 @@ func (c *labN4Command) prepare() (*n4load.Campaign, error) {
 	}
 	template, err := c.Shape.template()
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
-	info, _ := debug.ReadBuildInfo()
-	version, commit := builtFrom(info, commit)
+	version, commit := cli.Built()
 	run := &n4load.Campaign{
 		Remote: remote, Local: local, CPs: c.CPs, T1: c.T1, N1: c.N1, InFlight: c.InFlight, Threads: c.Threads,
 		Options: n4load.Options{Spin: c.Spin, CPUs: c.CPU}, Template: template, Sessions: c.Sessions, Keep: c.Keep,
@@ -146,7 +146,7 @@ func (c *labN4Command) prepare() (*n4load.Campaign, error) {
 	}
 	c.loads(run)
 	if err := run.Validate(); err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	return run, nil
 }
@@ -155,15 +155,15 @@ func (c *labN4Command) prepare() (*n4load.Campaign, error) {
 func (c *labN4Command) one() error {
 	switch {
 	case c.UPF == "" && len(c.DUT) == 0:
-		return usageError{errors.New("want the address of a UP function, or --dut")}
+		return cli.Usage(errors.New("want the address of a UP function, or --dut"))
 	case c.UPF != "" && c.labN4DUT.given():
-		return usageError{fmt.Errorf("%s is there already: --dut, --external, --repeat and --resume are for those that are started, or known, by name", c.UPF)}
+		return cli.Usage(fmt.Errorf("%s is there already: --dut, --external, --repeat and --resume are for those that are started, or known, by name", c.UPF))
 	case c.UPF == "" && (len(c.Local) > 0 || c.Keep || c.JSON != "" || c.Hgrm != ""):
-		return usageError{errors.New("--local, --keep, --json and --hgrm are for the address of a UP function: with --dut write --lab FILE")}
+		return cli.Usage(errors.New("--local, --keep, --json and --hgrm are for the address of a UP function: with --dut write --lab FILE"))
 	case c.Operation.idle && c.UPF != "":
-		return usageError{errors.New("--operation idle-active sends downlink data: want --dut, that the other end of N6 is here")}
+		return cli.Usage(errors.New("--operation idle-active sends downlink data: want --dut, that the other end of N6 is here"))
 	case c.Operation.idle && (c.Ramp != (n4Ramp{}) || c.P99 != 0 || len(c.Window) > 0):
-		return usageError{errors.New("--operation idle-active: want --rate or --steps: --ramp, --window and --p99 are for the other operations")}
+		return cli.Usage(errors.New("--operation idle-active: want --rate or --steps: --ramp, --window and --p99 are for the other operations"))
 	}
 	return nil
 }
@@ -199,12 +199,12 @@ const n4SearchWindow = 64
 
 // open opens the files before the run, so that a name that cannot be written
 // costs no measurement.
-func (c *labN4Command) open() (outputs[*n4load.CampaignResult], error) {
+func (c *labN4Command) open() (cli.Outputs[*n4load.CampaignResult], error) {
 	type result = *n4load.CampaignResult
-	return openOutputs(
-		output[result]{c.JSON, func(w io.Writer, r result) error { return report.WriteN4(w, r.N4Result) }},
-		output[result]{c.Hgrm, func(w io.Writer, r result) error { return r.WriteHgrm(w) }},
-		output[result]{c.Lab, func(w io.Writer, r result) error { return report.WriteLab(w, r.Lab("UPF "+c.UPF)) }},
+	return cli.OpenOutputs(
+		cli.To(c.JSON, func(w io.Writer, r result) error { return report.WriteN4(w, r.N4Result) }),
+		cli.To(c.Hgrm, func(w io.Writer, r result) error { return r.WriteHgrm(w) }),
+		cli.To(c.Lab, func(w io.Writer, r result) error { return report.WriteLab(w, r.Lab("UPF "+c.UPF)) }),
 	)
 }
 
@@ -226,9 +226,9 @@ func cpAddress(upf netip.Addr) (netip.Addr, error) {
 	if upf.IsLoopback() {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 2}), nil
 	}
-	a, err := sourceFor(upf)
+	a, err := n4load.LocalFor(upf)
 	if err == nil && a == upf {
-		return a, usageError{fmt.Errorf("the UPF %s is on this host: give the CP function another address with --local", upf)}
+		return a, cli.Usage(fmt.Errorf("the UPF %s is on this host: give the CP function another address with --local", upf))
 	}
 	return a, err
 }

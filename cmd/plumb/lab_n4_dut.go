@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/lab/host"
 	"github.com/plumbline-upf/plumbline/lab/method"
 	"github.com/plumbline-upf/plumbline/lab/n4load"
@@ -37,7 +37,7 @@ func (c *labN4Command) takeTurns(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := needsRoot("lab n4 --dut"); err != nil {
+	if err := cli.NeedsRoot("lab n4 --dut"); err != nil {
 		return err
 	}
 	view := newLabView(os.Stderr, "lab n4", c.Plain)
@@ -77,14 +77,13 @@ func (c *labN4Command) config() (method.Config, error) {
 		return method.Config{}, err
 	}
 	if c.Sessions < 1 || c.Sessions > labMaxSessions {
-		return method.Config{}, usageError{fmt.Errorf("--sessions %d: want 1 to %d", c.Sessions, labMaxSessions)}
+		return method.Config{}, cli.Usage(fmt.Errorf("--sessions %d: want 1 to %d", c.Sessions, labMaxSessions))
 	}
 	duration, warmUp := c.Duration, c.WarmUp
 	if idle, is := m.(method.N4Idle); is {
 		duration, warmUp = idle.Calls(c.Sessions), 0
 	}
-	info, _ := debug.ReadBuildInfo()
-	version, commit := builtFrom(info, commit)
+	version, commit := cli.Built()
 	config := method.Config{
 		Methods: []method.Method{m}, Repeats: max(c.Repeat, 1), Duration: duration, WarmUp: warmUp, File: c.Lab,
 		Host:        host.Describe(version, commit, "plumb "+strings.Join(os.Args[1:], " ")),
@@ -92,18 +91,18 @@ func (c *labN4Command) config() (method.Config, error) {
 		Arrangement: fmt.Sprintf("The CP functions have CPU %v, the UPF's processes have CPUs %v.", cpus.Senders, cpus.UPF),
 		Systems:     roster.Systems(), Options: roster.Options(),
 	}
-	if err := checkOutputs(c.Lab); err != nil {
+	if err := cli.CheckOutputs(c.Lab); err != nil {
 		return config, err
 	}
 	if c.Resume == "" {
 		return config, nil
 	}
 	if c.Lab != "" && c.Lab != c.Resume {
-		return config, usageError{errors.New("--resume goes on with its file: --lab is not for another one")}
+		return config, cli.Usage(errors.New("--resume goes on with its file: --lab is not for another one"))
 	}
 	config.File = c.Resume
 	config.Resume, err = report.ReadLabFile(c.Resume)
-	return config, inputError(err)
+	return config, cli.InputError(err)
 }
 
 // method is what the flags ask for.
@@ -122,7 +121,7 @@ func (c *labN4Command) method() (method.Method, error) {
 	var m method.N4Idle
 	for _, rate := range rates {
 		if !(rate >= 1 && rate <= maxIdleRate) || slices.Contains(m.Rates, uint64(rate)) {
-			return nil, usageError{fmt.Errorf("--rate %g: want 1 to %d sessions per second, each rate once", rate, maxIdleRate)}
+			return nil, cli.Usage(fmt.Errorf("--rate %g: want 1 to %d sessions per second, each rate once", rate, maxIdleRate))
 		}
 		m.Rates = append(m.Rates, uint64(rate))
 	}
@@ -136,10 +135,10 @@ const idleRate, maxIdleRate = 1000, 1_000_000
 func (s *labN4Shape) rules() (system.Rules, error) {
 	usual := labN4Shape{PDRs: s.PDRs, QER: true, URR: s.URR, TEID: "upf", UE: s.UE, GNB: s.GNB, QFI: system.QFI, MBRUp: s.MBRUp}
 	if *s != usual {
-		return system.Rules{}, usageError{errors.New("--dut: sessions have the addresses of the test bed and a QER with QFI 9: only --pdrs, --urr and --mbr are for them")}
+		return system.Rules{}, cli.Usage(errors.New("--dut: sessions have the addresses of the test bed and a QER with QFI 9: only --pdrs, --urr and --mbr are for them"))
 	}
 	if s.PDRs < 2 || s.PDRs%2 != 0 || s.PDRs > n4load.MaxPDRs {
-		return system.Rules{}, usageError{fmt.Errorf("--pdrs %d: want an even number up to %d", s.PDRs, n4load.MaxPDRs)}
+		return system.Rules{}, cli.Usage(fmt.Errorf("--pdrs %d: want an even number up to %d", s.PDRs, n4load.MaxPDRs))
 	}
 	return system.Rules{PDRs: s.PDRs / 2, MBRKbps: s.MBRUp, URR: s.URR}, nil
 }

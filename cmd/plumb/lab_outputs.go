@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
@@ -19,24 +20,24 @@ type labOutputs struct {
 // labFiles are the files of labOutputs, before there is something to write.
 type labFiles struct {
 	flags *labOutputs
-	files outputs[*report.Lab]
+	files cli.Outputs[*report.Lab]
 }
 
 // open makes the files and directories before the run, so that a name that cannot be
 // written costs no measurement.
 func (o *labOutputs) open() (labFiles, error) {
 	for _, directory := range []string{o.CSV, o.Parquet, o.Hgrm} {
-		if err := makeOutputs(directory); err != nil {
+		if err := cli.MakeDirectory(directory); err != nil {
 			return labFiles{}, err
 		}
 	}
-	files, err := openOutputs(output[*report.Lab]{o.HTML, report.LabHTML}, output[*report.Lab]{o.SVG, report.LabSVG})
+	files, err := cli.OpenOutputs(cli.To(o.HTML, report.LabHTML), cli.To(o.SVG, report.LabSVG))
 	return labFiles{o, files}, err
 }
 
-// write fills them.
+// Write fills them.
 func (f labFiles) write(l *report.Lab) error {
-	errs := []error{f.files.write(l)}
+	errs := []error{f.files.Write(l)}
 	for _, form := range []struct {
 		directory string
 		write     func(string, *report.Lab) error
@@ -48,5 +49,5 @@ func (f labFiles) write(l *report.Lab) error {
 	return errors.Join(errs...)
 }
 
-// discard removes the files: there is nothing to write.
-func (f labFiles) discard() error { return f.files.discard() }
+// Discard removes the files: there is nothing to write.
+func (f labFiles) discard() error { return f.files.Discard() }

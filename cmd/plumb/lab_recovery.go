@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/lab/method"
 	"github.com/plumbline-upf/plumbline/lab/system"
 )
@@ -63,16 +64,16 @@ func (c *labRecoveryCommand) Run(ctx context.Context, stdout io.Writer) error {
 		c.Overload = &overload
 	}
 	if *c.Overload < labMinDuration || *c.Overload > labMaxDuration {
-		return usageError{fmt.Errorf("--overload %v: want %v to %v", *c.Overload, labMinDuration, labMaxDuration)}
+		return cli.Usage(fmt.Errorf("--overload %v: want %v to %v", *c.Overload, labMinDuration, labMaxDuration))
 	}
 	for _, churn := range c.Churn {
 		if churn.Churn != (system.Churn{}) {
-			return usageError{errors.New("--churn: sessions cannot come and go while a UPF is started again")}
+			return cli.Usage(errors.New("--churn: sessions cannot come and go while a UPF is started again"))
 		}
 	}
 	pps, err := method.ParseRate(c.Rate)
 	if err != nil {
-		return usageError{fmt.Errorf("--rate: %w", err)}
+		return cli.Usage(fmt.Errorf("--rate: %w", err))
 	}
 	m := method.Recovery{Overload: *c.Overload, After: *c.Duration, ResetPPS: pps}
 	methods := append(searchThroughput(c.Loss, *c.Duration), m)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
@@ -30,7 +31,7 @@ Examples:
 func (c *labReportCommand) Run(_ context.Context, stdout io.Writer) error {
 	result, err := report.ReadLabFile(c.File)
 	if err != nil {
-		return inputError(err)
+		return cli.InputError(err)
 	}
 	files, err := c.open()
 	if err != nil {

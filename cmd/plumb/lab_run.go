@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/lab/dut"
 	"github.com/plumbline-upf/plumbline/lab/generator"
 	"github.com/plumbline-upf/plumbline/lab/host"
@@ -95,16 +96,16 @@ func (c *labRun) validate() error {
 	}
 	for _, n := range c.Sessions {
 		if n < 1 || n > labMaxSessions {
-			return usageError{fmt.Errorf("--sessions %d: want 1 to %d", n, labMaxSessions)}
+			return cli.Usage(fmt.Errorf("--sessions %d: want 1 to %d", n, labMaxSessions))
 		}
 	}
 	switch {
 	case *c.Duration < labMinDuration || *c.Duration > labMaxDuration:
-		return usageError{fmt.Errorf("--duration %v: want %v to %v", *c.Duration, labMinDuration, labMaxDuration)}
+		return cli.Usage(fmt.Errorf("--duration %v: want %v to %v", *c.Duration, labMinDuration, labMaxDuration))
 	case *c.Repeat < 1 || *c.Repeat > method.MaxRepeats:
-		return usageError{fmt.Errorf("--repeat %d: want 1 to %d", *c.Repeat, method.MaxRepeats)}
+		return cli.Usage(fmt.Errorf("--repeat %d: want 1 to %d", *c.Repeat, method.MaxRepeats))
 	case c.Resume != "" && c.JSON != "" && c.JSON != c.Resume:
-		return usageError{errors.New("--resume goes on with its file: --json is not for another one")}
+		return cli.Usage(errors.New("--resume goes on with its file: --json is not for another one"))
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func (c *labRun) unique() error {
 func once[T comparable](flag string, list []T) error {
 	for i, v := range list {
 		if slices.Contains(list[:i], v) {
-			return usageError{fmt.Errorf("--%s %v is given twice", flag, v)}
+			return cli.Usage(fmt.Errorf("--%s %v is given twice", flag, v))
 		}
 	}
 	return nil
@@ -130,10 +131,10 @@ func (c *labRun) measure(ctx context.Context, stdout io.Writer, name string, ref
 	if err != nil {
 		return err
 	}
-	if err := checkOutputs(c.JSON); err != nil {
+	if err := cli.CheckOutputs(c.JSON); err != nil {
 		return err
 	}
-	if err := needsRoot("lab " + name); err != nil {
+	if err := cli.NeedsRoot("lab " + name); err != nil {
 		return err
 	}
 	config.References = references
@@ -177,7 +178,7 @@ func lastLineOf(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// finish prints and writes the result, or what there was of it before an error.
+// Finish prints and writes the result, or what there was of it before an error.
 func (c *labRun) finish(stdout io.Writer, lab *report.Lab, files labFiles, err error) error {
 	if err != nil && (lab == nil || len(lab.Turns) == 0) {
 		return errors.Join(err, files.discard())
@@ -210,8 +211,7 @@ func (c *labRun) file() string {
 
 // config turns the flags into what package method takes.
 func (c *labRun) config(methods []method.Method) (method.Config, error) {
-	info, _ := debug.ReadBuildInfo()
-	version, commit := builtFrom(info, commit)
+	version, commit := cli.Built()
 	config := method.Config{
 		Methods: methods, Repeats: *c.Repeat, Duration: *c.Duration, File: c.file(),
 		Host: host.Describe(version, commit, "plumb "+strings.Join(os.Args[1:], " ")),
@@ -224,7 +224,7 @@ func (c *labRun) config(methods []method.Method) (method.Config, error) {
 	config.Arrangement, config.Systems, config.Options = roster.CPUs.String(), roster.Systems(), roster.Options()
 	if c.Resume != "" {
 		if config.Resume, err = report.ReadLabFile(c.Resume); err != nil {
-			return config, inputError(err)
+			return config, cli.InputError(err)
 		}
 	}
 	return config, nil
@@ -259,7 +259,7 @@ func (c *labRun) roster(axes *method.Axes) (*method.Roster, error) {
 		r.MaxSessions = max(r.MaxSessions, slices.Max(c.Sessions)+churn.Sessions(*c.Duration))
 	}
 	if err := r.Fit(axes); err != nil {
-		return nil, usageError{fmt.Errorf("--frames: %w", err)}
+		return nil, cli.Usage(fmt.Errorf("--frames: %w", err))
 	}
 	r.CPUs, err = system.ShareCPUs(senders)
 	return r, err
@@ -286,17 +286,17 @@ func (c *labRun) sender() (generator.Sender, method.Stamps, error) {
 func kindsOf(names []string, external *topology.External) ([]dut.Kind, error) {
 	kinds, err := dut.Select(names)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--dut: %w", err)}
+		return nil, cli.Usage(fmt.Errorf("--dut: %w", err))
 	}
 	if slices.ContainsFunc(kinds, func(k dut.Kind) bool { return k.External }) != (external != nil) {
-		return nil, usageError{errors.New("--dut external and --external belong together")}
+		return nil, cli.Usage(errors.New("--dut external and --external belong together"))
 	}
 	for i := range kinds {
 		if k := &kinds[i]; k.Own && k.Path == "" {
 			k.Version = ownVersion
 		}
 		if err := present(&kinds[i]); err != nil {
-			return nil, unsupportedError{err}
+			return nil, cli.Unsupported(err)
 		}
 	}
 	return kinds, nil
@@ -318,8 +318,7 @@ func present(k *dut.Kind) error {
 
 // ownVersion is the version of this program, wherever it is.
 func ownVersion(string) (string, error) {
-	info, _ := debug.ReadBuildInfo()
-	version, commit := builtFrom(info, commit)
+	version, commit := cli.Built()
 	return version + " " + commit, nil
 }
 
@@ -345,7 +344,7 @@ type labView interface {
 
 // newLabView shows more on a terminal, unless it is to be plain.
 func newLabView(out *os.File, name string, plain bool) labView {
-	if isTerminal(out) && !plain {
+	if term.IsTerminal(out) && !plain {
 		return newLiveView(out, name)
 	}
 	return &plainView{out, name}
@@ -358,7 +357,7 @@ type plainView struct {
 }
 
 // Step implements [method.Observer].
-func (v *plainView) Step(s report.Step) { v.say("%s (%s left)", s.Name, left(s, 0)) }
+func (v *plainView) Step(s report.Step) { v.say("%s (%s left)", s.Name, term.Left(s, 0)) }
 
 // Detail shows nothing: it would be many lines.
 func (v *plainView) Detail(string) {}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/lab/system"
 )
@@ -46,7 +47,7 @@ type liveNote struct{ system, text string }
 
 const liveSamples = 60 // of the curve
 
-// begin is the start of a step. What frames did before is no longer shown.
+// Begin is the start of a step. What frames did before is no longer shown.
 func (s *liveScreen) begin(step report.Step, at time.Time) {
 	s.now, s.since, s.detail = step, at, ""
 	s.system, s.lanes = "", nil
@@ -77,7 +78,7 @@ func (s *liveScreen) turn(_ report.LabCell, turn report.Turn) {
 // turnText is the main figure of a turn, or why there is none; empty: it has none.
 func turnText(turn report.Turn) string {
 	if turn.Failed != "" {
-		return "failed: " + firstLine(turn.Failed)
+		return "failed: " + term.FirstLine(turn.Failed)
 	}
 	if f := turn.Main(); f != nil {
 		return f.String()
@@ -99,7 +100,7 @@ func (s *liveScreen) note(name, text string) {
 // render returns the lines, none wider than the terminal, and no more than fit.
 func (s *liveScreen) render(now time.Time, width, height int) []string {
 	elapsed := now.Sub(s.since)
-	lines := []string{"plumb " + s.name + "  " + progressBar(s.now, elapsed), join(": ", s.now.Name, s.detail)}
+	lines := []string{"plumb " + s.name + "  " + term.Bar(s.now, elapsed), term.Join(": ", s.now.Name, s.detail)}
 	lines = append(lines, s.trial(width)...)
 	if len(s.notes) > 0 {
 		lines = append(lines, "")
@@ -113,7 +114,7 @@ func (s *liveScreen) render(now time.Time, width, height int) []string {
 	}
 	lines = lines[:min(len(lines), max(height, 1))]
 	for i, line := range lines {
-		lines[i] = cutTo(printable.Line(line), width)
+		lines[i] = term.CutTo(printable.Line(line), width)
 	}
 	return lines
 }
@@ -128,7 +129,7 @@ func (s *liveScreen) trial(width int) []string {
 		curve = 2 + name + 1                          // where it begins
 		said  = len("  received, up to 12345.6 kpps") // behind it
 	)
-	lines := []string{"", fmt.Sprintf("  %-*s %11s %11s %7s %8s %8s %4s %7s", name, cutTo(s.system, name), "offered", "received", "loss", "p50", "p99", "UPF", "softirq")}
+	lines := []string{"", fmt.Sprintf("  %-*s %11s %11s %7s %8s %8s %4s %7s", name, term.CutTo(s.system, name), "offered", "received", "loss", "p50", "p99", "UPF", "softirq")}
 	for _, d := range report.Directions {
 		l := s.lanes[d]
 		if l == nil {
@@ -138,24 +139,12 @@ func (s *liveScreen) trial(width int) []string {
 		lines = append(lines,
 			fmt.Sprintf("  %-*s %11s %11s %7.2g %8s %8s %3.0f%% %6.0f%%", name, d, liveRate(x.OfferedPPS), liveRate(x.ReceivedPPS),
 				x.LossRatio, liveTime(x.P50NS), liveTime(x.P99NS), x.CPU.DUTPercent, x.CPU.SoftirqPercent),
-			fmt.Sprintf("%*s%s  received, up to %s", curve, "", sparkline(past), liveRate(slices.Max(past))))
+			fmt.Sprintf("%*s%s  received, up to %s", curve, "", term.Sparkline(past), liveRate(slices.Max(past))))
 		if len(x.Drops) > 0 {
 			lines = append(lines, fmt.Sprintf("%*sdrops: %s", curve, "", liveDrops(x.Drops)))
 		}
 	}
 	return lines
-}
-
-// sparkline draws values from 0 to their highest.
-func sparkline(values []float64) string {
-	marks := []rune("▁▂▃▄▅▆▇█")
-	highest := slices.Max(append(values, 1))
-	var b strings.Builder
-	for _, v := range values {
-		i := int(v / highest * float64(len(marks)))
-		b.WriteRune(marks[min(max(i, 0), len(marks)-1)])
-	}
-	return b.String()
 }
 
 // liveDrops lists reasons, those of most packets first.
@@ -186,18 +175,4 @@ func liveTime(ns int64) string {
 		return fmt.Sprintf("%.1f ms", float64(ns)/1e6)
 	}
 	return fmt.Sprintf("%.1f s", float64(ns)/1e9)
-}
-
-// join puts what is not empty together.
-func join(between string, parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), between)
-}
-
-// cutTo cuts a line that is wider than the terminal: broken, it would be two.
-func cutTo(s string, width int) string {
-	r := []rune(s)
-	if len(r) <= width {
-		return s
-	}
-	return string(r[:max(width-1, 0)]) + "…"
 }

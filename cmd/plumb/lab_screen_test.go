@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/lab/system"
 )
@@ -111,7 +112,7 @@ func TestLiveViewDraws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &liveView{painter: painter{out: out}, stop: make(chan struct{}), liveScreen: liveScreen{name: "lab loss"}}
+	v := &liveView{Painter: term.Painter{Out: out}, stop: make(chan struct{}), liveScreen: liveScreen{name: "lab loss"}}
 	v.Step(report.Step{Name: "one", Total: time.Second})
 	v.draw(80, 24)
 	v.Left("eupf", "no\nreason")
@@ -121,7 +122,7 @@ func TestLiveViewDraws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bar := "\x1b[Kplumb lab loss  [" + strings.Repeat(" ", progressCells) + "]   0 %  1s left\n\x1b[Kone\n"
+	bar := "\x1b[Kplumb lab loss  [" + strings.Repeat(" ", 28) + "]   0 %  1s left\n\x1b[Kone\n"
 	want := "\r" + bar + "\x1b[J" + "\r\x1b[2A" + bar + "\x1b[K\n\x1b[K  eupf  is out: no\n\x1b[J" + "\r\x1b[4A\x1b[J"
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/lab/method"
 )
 
@@ -63,7 +64,7 @@ func (c *labSoakCommand) Run(ctx context.Context, stdout io.Writer) error {
 	}
 	m := method.Soak{Loads: levels(c.Load), Time: *c.Time, Interval: *c.Duration}
 	if *c.Time < *c.Duration || *c.Time > maxSoakTime || m.Intervals() > maxSoakIntervals {
-		return usageError{fmt.Errorf("--time %v: want %v to %v, and %d intervals (--duration) at most", *c.Time, *c.Duration, maxSoakTime, maxSoakIntervals)}
+		return cli.Usage(fmt.Errorf("--time %v: want %v to %v, and %d intervals (--duration) at most", *c.Time, *c.Duration, maxSoakTime, maxSoakIntervals))
 	}
 	methods := append(searchFirst(m.Loads, c.Frames, c.Loss, *c.Duration), m)
 	return c.measure(ctx, stdout, m.Name(), nil, methods...)
@@ -81,7 +82,7 @@ func (c *labSoakCommand) usualTime() *time.Duration {
 // search is PLRsearch.
 func (c *labSoakCommand) search(ctx context.Context, stdout io.Writer) error {
 	if *c.Time < *c.Duration || *c.Time > maxSoakTime {
-		return usageError{fmt.Errorf("--time %v: want %v to %v", *c.Time, *c.Duration, maxSoakTime)}
+		return cli.Usage(fmt.Errorf("--time %v: want %v to %v", *c.Time, *c.Duration, maxSoakTime))
 	}
 	m := method.Critical{LossRatio: float64(c.PLR), Most: *c.Duration, First: *c.Duration, Budget: *c.Time}
 	return c.measure(ctx, stdout, m.Name(), nil, m)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/lab/method"
 	"github.com/plumbline-upf/plumbline/lab/search"
 )
@@ -78,10 +79,10 @@ func (c *labThroughputCommand) Run(ctx context.Context, stdout io.Writer) error 
 func (c *labThroughputCommand) method() (method.Throughput, error) {
 	const leastWidth, mostWidth = 0.01, 50
 	if !(*c.Width >= leastWidth && *c.Width <= mostWidth) {
-		return method.Throughput{}, usageError{fmt.Errorf("--width %g: want %g to %g percent", *c.Width, leastWidth, float64(mostWidth))}
+		return method.Throughput{}, cli.Usage(fmt.Errorf("--width %g: want %g to %g percent", *c.Width, leastWidth, float64(mostWidth)))
 	}
 	if *c.Budget < 0 || *c.Budget > 0 && c.RFC2544 {
-		return method.Throughput{}, usageError{fmt.Errorf("--budget %v: want 0s or more, and none with --rfc2544", *c.Budget)}
+		return method.Throughput{}, cli.Usage(fmt.Errorf("--budget %v: want 0s or more, and none with --rfc2544", *c.Budget))
 	}
 	m := method.Throughput{Most: min(time.Second, *c.Duration), Budget: *c.Budget, Binary: c.RFC2544}
 	if c.Goal == nil {
@@ -94,7 +95,7 @@ func (c *labThroughputCommand) method() (method.Throughput, error) {
 		}
 	}
 	if c.RFC2544 && len(c.Goal) > 1 {
-		return method.Throughput{}, usageError{fmt.Errorf("--goal: %d of them: --rfc2544 has one", len(c.Goal))}
+		return method.Throughput{}, cli.Usage(fmt.Errorf("--goal: %d of them: --rfc2544 has one", len(c.Goal)))
 	}
 	slices.Sort(c.Goal)
 	for _, ratio := range slices.Compact(c.Goal) {

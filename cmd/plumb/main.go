@@ -24,7 +24,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/internal/term"
 )
 
 // commands has one field per command, in the order of --help.
@@ -46,7 +48,7 @@ type commands struct {
 	Drops    dropsCommand    `cmd:"" help:"Say how many packets the running UPF dropped, and why."`
 	Trace    traceCommand    `cmd:"" help:"Follow chosen packets through the running UPF: which rules, where to, why dropped."`
 	Move     moveCommand     `cmd:"" help:"Let another datapath forward the packets of the running UPF."`
-	Version  versionCommand  `cmd:"" help:"Print version, commit and Go toolchain."`
+	Version  cli.Version     `cmd:"" help:"Print version, commit and Go toolchain."`
 }
 
 const description = `A 5G user plane that you can run, and a stopwatch for every hop of it.
@@ -54,21 +56,25 @@ const description = `A 5G user plane that you can run, and a stopwatch for every
 Results go to standard output, logs to standard error. Exit code: 0 done, 1 failed, 2 wrong command line or ` +
 	`configuration, 3 not supported by this machine, kernel or device.`
 
+// commit is set by the Makefile (-ldflags -X main.commit=...), because a build
+// with -buildvcs=false, or from an archive, does not know it.
+var commit string
+
 func main() {
+	cli.Commit = commit
 	// A panic ends in SIGABRT, whose exit status is not that of a wrong command line.
 	debug.SetTraceback("crash")
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	ctx, cancel := context.WithCancel(ctx)
-	stdout := newPipedOutput(os.Stdout, cancel)
+	stdout := term.NewStdout(os.Stdout, cancel)
 	err := run(ctx, os.Args[1:], stdout)
 	stop()
 	cancel()
-	err = stdout.end(err)
-	var said errSaid
-	if err != nil && !errors.Is(err, errUnread) && !errors.As(err, &said) {
-		fmt.Fprintf(os.Stderr, "plumb: %s\n", printable.Lines(plainWords(err.Error())))
+	err = stdout.End(err)
+	if err != nil && !errors.Is(err, term.ErrUnread) && !cli.IsTold(err) {
+		fmt.Fprintf(os.Stderr, "plumb: %s\n", printable.Lines(cli.PlainWords(err.Error())))
 	}
-	os.Exit(exitCode(err))
+	os.Exit(cli.ExitCode(err))
 }
 
 // endSignals are those at which a command ends in order, and leaves nothing behind. That
@@ -99,7 +105,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		return usageHint(err)
+		return cli.UsageHint(err)
 	}
 	return parsed.Run()
 }

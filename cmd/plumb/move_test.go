@@ -53,7 +53,7 @@ func (b *moveBed) send(what string, during func()) (lost uint64) {
 	return sent - got.Received
 }
 
-// usage is what the UPF counted of all sessions, uplink. Rules count what URRs do.
+// Usage is what the UPF counted of all sessions, uplink. Rules count what URRs do.
 func (b *moveBed) usage() (packets, octets uint64) {
 	b.t.Helper()
 	for _, s := range b.sessions {
@@ -76,7 +76,7 @@ func (b *moveBed) usage() (packets, octets uint64) {
 	return packets, octets
 }
 
-// check: N4 works on, and all sessions forward, old ones and new ones. In the kernel
+// Check: N4 works on, and all sessions forward, old ones and new ones. In the kernel
 // nothing is lost; user space may be kept from its work by this machine.
 func (b *moveBed) check(what string, kernel bool) {
 	b.t.Helper()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
@@ -38,4 +39,12 @@ type n4CheckConfig struct{ checkConfig }
 // Run says "ok", or all that is wrong.
 func (c *n4CheckConfig) Run(ctx context.Context, stdout io.Writer, command *n4Command) error {
 	return c.check(ctx, stdout, command.Config, upf.RoleN4)
+}
+
+func (n4Run) Help() string {
+	return cli.Examples("plumb n4 --config n4.yaml")
+}
+
+func (n4CheckConfig) Help() string {
+	return cli.Examples("plumb n4 check-config n4.yaml", "plumb n4 check-config --live n4.yaml")
 }

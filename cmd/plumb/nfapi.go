@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
@@ -53,7 +54,7 @@ type nfapiPeer struct {
 func (c *nfapiPeer) parse() (nfapi.Profile, nfapi.Plane, error) {
 	profile, err := nfapi.ParseProfile(c.Profile)
 	if err != nil {
-		return 0, 0, usageError{err}
+		return 0, 0, cli.Usage(err)
 	}
 	if c.Plane == "p5" {
 		return profile, nfapi.P5, nil
@@ -89,7 +90,7 @@ Examples:
 func (c *nfapiDecodeCommand) Run(out io.Writer) error {
 	switch {
 	case (c.Hex == "") == (c.File == ""):
-		return usageError{errors.New("give a capture file, or a message with --hex")}
+		return cli.Usage(errors.New("give a capture file, or a message with --hex"))
 	case c.File != "":
 		return c.capture(out)
 	}
@@ -107,10 +108,10 @@ func (c *nfapiDecodeCommand) Run(out io.Writer) error {
 	}
 	b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
 	if err != nil {
-		return usageError{fmt.Errorf("--hex: %w", err)}
+		return cli.Usage(fmt.Errorf("--hex: %w", err))
 	}
 	if len(b) == 0 {
-		return usageError{errors.New("--hex: no octets")}
+		return cli.Usage(errors.New("--hex: no octets"))
 	}
 	view, err := profile.JSON(plane, b)
 	if err != nil {
@@ -170,7 +171,7 @@ const (
 func readLimited(r io.Reader, most int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err == nil && int64(len(text)) > most {
-		err = usageError{fmt.Errorf("more than %d octets on standard input, a message has at most %d", most, nfapi.MaxMessage)}
+		err = cli.Usage(fmt.Errorf("more than %d octets on standard input, a message has at most %d", most, nfapi.MaxMessage))
 	}
 	return text, err
 }

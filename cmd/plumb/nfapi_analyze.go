@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
 	"github.com/plumbline-upf/plumbline/nfapi"
 	"github.com/plumbline-upf/plumbline/nfapi/analyze"
@@ -43,37 +44,37 @@ func (c *nfapiAnalyzeCommand) Run(stdout io.Writer) error {
 	if c.Profile != "" {
 		p, err := nfapi.ParseProfile(c.Profile)
 		if err != nil {
-			return usageError{err}
+			return cli.Usage(err)
 		}
 		options.Profile = &p
 	}
 	if c.SlotAhead > analyze.MaxSlotAhead || c.Window < 1 {
-		return usageError{fmt.Errorf("--slot-ahead %d, --window %d: want at most %d slots ahead, and a window of 1 at least", c.SlotAhead, c.Window, analyze.MaxSlotAhead)}
+		return cli.Usage(fmt.Errorf("--slot-ahead %d, --window %d: want at most %d slots ahead, and a window of 1 at least", c.SlotAhead, c.Window, analyze.MaxSlotAhead))
 	}
 	if c.K1 < 0 || c.K1 > analyze.MaxK1 {
-		return usageError{fmt.Errorf("--k1 %d: want 1 to %d", c.K1, analyze.MaxK1)}
+		return cli.Usage(fmt.Errorf("--k1 %d: want 1 to %d", c.K1, analyze.MaxK1))
 	}
 	in, err := c.open()
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	files, err := openOutputs(output[*analyze.Analysis]{c.JSON, writeAnalysis}, output[*analyze.Analysis]{c.HTML, writeAnalysisPage})
+	files, err := cli.OpenOutputs(cli.To(c.JSON, writeAnalysis), cli.To(c.HTML, writeAnalysisPage))
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	result, err := analyze.Read(in, options)
 	if err == nil {
 		err = result.Seen()
 	}
 	if err != nil {
-		return errors.Join(inputError(fmt.Errorf("%s: %w", c.File, err)), files.discard())
+		return errors.Join(cli.InputError(fmt.Errorf("%s: %w", c.File, err)), files.Discard())
 	}
 	show := func(w io.Writer, a *analyze.Analysis) error { return a.Print(w) }
 	if c.JSON == "-" {
 		show = writeAnalysis
 	}
-	return errors.Join(files.write(result), show(stdout, result))
+	return errors.Join(files.Write(result), show(stdout, result))
 }
 
 // open opens the capture. Standard input is kept in a file, since it is read twice.
@@ -81,7 +82,7 @@ func (c *nfapiAnalyzeCommand) open() (*os.File, error) {
 	if c.File != "-" {
 		f, err := os.Open(c.File)
 		if err != nil {
-			return nil, inputError(err)
+			return nil, cli.InputError(err)
 		}
 		return f, nil
 	}

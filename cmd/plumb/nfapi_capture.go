@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
 	"github.com/plumbline-upf/plumbline/nfapi"
 	nfapicapture "github.com/plumbline-upf/plumbline/nfapi/capture"
@@ -33,7 +34,7 @@ func (c *nfapiDecodeCommand) capture(out io.Writer) error {
 	if c.Profile != "" {
 		p, err := nfapi.ParseProfile(c.Profile)
 		if err != nil {
-			return usageError{err}
+			return cli.Usage(err)
 		}
 		options.Profile = &p
 	}
@@ -41,7 +42,7 @@ func (c *nfapiDecodeCommand) capture(out io.Writer) error {
 	if c.File != "-" {
 		f, err := os.Open(c.File)
 		if err != nil {
-			return inputError(err)
+			return cli.InputError(err)
 		}
 		defer f.Close()
 		in = f
@@ -57,7 +58,7 @@ func (c *nfapiDecodeCommand) capture(out io.Writer) error {
 		err = flushed
 	}
 	if err != nil {
-		return inputError(fmt.Errorf("%s: %w", c.File, err))
+		return cli.InputError(fmt.Errorf("%s: %w", c.File, err))
 	}
 	printNfapiCapture(os.Stderr, &stats)
 	switch {

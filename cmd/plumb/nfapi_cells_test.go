@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/yamltext"
 )
 
@@ -65,7 +66,7 @@ func TestNFAPICellsErrors(t *testing.T) {
 		"cells: [{phy: 1, " + tun + "}, {phy: 2, " + tun + ", " + strings.Replace(other, "1", "0", 1) + "}]": "cells[1].radio.ues[0].rnti: 0: want 1 to",
 	} {
 		_, err := readNFAPIVNF(nfapiFile(t, vnfOfTwo+text))
-		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitUsage {
+		if err == nil || !strings.Contains(err.Error(), want) || cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
@@ -76,7 +77,7 @@ func TestNFAPICellsErrors(t *testing.T) {
 		"cells: [{phy: 1, air: {device: {name: ue}}}, {phy: 2, air: {device: {name: ue}}}]": `cells[1].air.device.name: device "ue" of namespace "": cells[0].air.device.name has it already`,
 	} {
 		_, err := readNFAPIPNF(nfapiFile(t, pnfOfTwo+text))
-		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitUsage {
+		if err == nil || !strings.Contains(err.Error(), want) || cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}

@@ -9,9 +9,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/internal/yamltext"
-	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/nfapi"
 	"github.com/plumbline-upf/plumbline/nfapi/conformance"
 	"github.com/plumbline-upf/plumbline/ran/radio"
@@ -85,35 +86,35 @@ func (c *nfapiConformanceCommand) Run(ctx context.Context, stdout io.Writer) err
 	if err != nil {
 		return err
 	}
-	files, err := openOutputs(
-		output[*conformance.Report]{c.JSON, func(w io.Writer, r *conformance.Report) error { return plainjson.Write(w, r) }},
-		output[*conformance.Report]{c.JUnit, func(w io.Writer, r *conformance.Report) error { return r.WriteJUnit(w) }})
+	files, err := cli.OpenOutputs(
+		cli.To(c.JSON, func(w io.Writer, r *conformance.Report) error { return plainjson.Write(w, r) }),
+		cli.To(c.JUnit, func(w io.Writer, r *conformance.Report) error { return r.WriteJUnit(w) }))
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
-	p := newProgress(os.Stderr, "nfapi conformance", c.Plain)
+	p := term.NewProgress(os.Stderr, "nfapi conformance", c.Plain)
 	began := time.Now()
 	config.Begin = func(done, all int, name string) {
 		each := time.Since(began) / time.Duration(max(done, 1)) // as those before
-		p.step(report.Step{
+		p.Begin(term.Step{
 			Name:     fmt.Sprintf("%d of %d: %s", done+1, all, name),
 			Expected: each, Before: each * time.Duration(done), Total: each * time.Duration(all),
 		})
 	}
-	config.Listening = func(at netip.AddrPort) { p.tell("waiting for the PNF at " + at.String()) }
+	config.Listening = func(at netip.AddrPort) { p.Tell("waiting for the PNF at " + at.String()) }
 	r, err := conformance.Run(ctx, config)
-	p.close()
+	p.Close()
 	if err != nil {
 		if errors.Is(err, conformance.ErrConfig) {
-			err = usageError{err}
+			err = cli.Usage(err)
 		}
-		return errors.Join(err, files.discard())
+		return errors.Join(err, files.Discard())
 	}
 	show := r.Print
 	if c.JSON == "-" {
 		show = func(w io.Writer) error { return plainjson.Write(w, r) }
 	}
-	err = errors.Join(files.write(r), show(stdout))
+	err = errors.Join(files.Write(r), show(stdout))
 	if !r.OK() {
 		err = errors.Join(err, fmt.Errorf("conformance: cases failed: %d, not run: %d", r.Failed, r.NotRun))
 	}
@@ -124,7 +125,7 @@ func (c *nfapiConformanceCommand) Run(ctx context.Context, stdout io.Writer) err
 func (c *nfapiConformanceCommand) config() (conformance.Config, error) {
 	profile, err := nfapi.ParseProfile(c.Profile)
 	if err != nil {
-		return conformance.Config{}, usageError{err}
+		return conformance.Config{}, cli.Usage(err)
 	}
 	config := conformance.Config{
 		Peer: conformance.PNF, Profile: profile, Network: c.Network, Address: c.PNF, SCTPUDPPort: c.UDPPort, From: c.From, P7: c.P7,
@@ -140,7 +141,7 @@ func (c *nfapiConformanceCommand) config() (conformance.Config, error) {
 	}
 	cell, err := cellOf.Cell()
 	if err != nil {
-		return config, usageError{err}
+		return config, cli.Usage(err)
 	}
 	config.Cell = *cell
 	return config, nil
@@ -157,21 +158,21 @@ func (c *nfapiConformanceCommand) radio() (radio.Config, error) {
 		Others map[string]any `yaml:",inline"`
 	}{Radio: r}
 	err := yamltext.Load(c.Config, &file, func(m *yamltext.Checks) { m.Under("radio", file.Radio.Validate()) })
-	return file.Radio, fileError("conformance", err)
+	return file.Radio, cli.FileError("conformance", err)
 }
 
 // list prints the cases.
 func (c *nfapiConformanceCommand) list(stdout io.Writer) error {
-	t := newTable(stdout, "PEER", "CASE", "RULE")
+	t := term.NewTable(stdout, "PEER", "CASE", "RULE")
 	for _, peer := range []conformance.Peer{conformance.PNF, conformance.VNF} {
 		if c.PNF != "" && peer != conformance.PNF || c.VNF != "" && peer != conformance.VNF {
 			continue
 		}
 		for _, one := range conformance.Cases(peer) {
 			if ok, _ := conformance.Match(c.Case, one.Name); ok {
-				t.row(peer, one.Name, one.Says)
+				t.Row(peer, one.Name, one.Says)
 			}
 		}
 	}
-	return t.flush()
+	return t.Flush()
 }

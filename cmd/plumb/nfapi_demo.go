@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/lab/split"
 	"github.com/plumbline-upf/plumbline/lab/system"
 )
@@ -52,33 +54,32 @@ func (c *nfapiDemoCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if err := nfapiDemoNeeds(); err != nil {
 		return err
 	}
-	files, err := openOutputs(output[*split.Result]{c.JSON, split.Write}, output[*split.Result]{c.HTML, split.WriteHTML})
+	files, err := cli.OpenOutputs(cli.To(c.JSON, split.Write), cli.To(c.HTML, split.WriteHTML))
 	if err != nil {
 		return err
 	}
-	bar := newProgress(os.Stderr, "nfapi demo", c.Plain)
-	config.OnStep, config.OnDetail = bar.step, bar.tell
+	bar := term.NewProgress(os.Stderr, "nfapi demo", c.Plain)
+	config.OnStep, config.OnDetail = term.Steps[report.Step](bar), bar.Tell
 	config.OnSwept = func(names []string) {
-		bar.say("removed what a run that was killed has left: " + strings.Join(names, ", "))
+		bar.Say("removed what a run that was killed has left: " + strings.Join(names, ", "))
 	}
 	result, err := split.Run(ctx, config)
-	bar.close()
+	bar.Close()
 	if err != nil {
 		err = system.Explain(ctx, err)
 	}
 	if result == nil || len(result.Outcomes) == 0 {
-		return errors.Join(files.discard(), err)
+		return errors.Join(files.Discard(), err)
 	}
 	show := split.Table
 	if c.JSON == "-" {
 		show = split.Write
 	}
-	return errors.Join(show(stdout, result), files.write(result), err)
+	return errors.Join(show(stdout, result), files.Write(result), err)
 }
 
 func (c *nfapiDemoCommand) config() (split.Config, error) {
-	info, _ := debug.ReadBuildInfo()
-	version, commit := builtFrom(info, commit)
+	version, commit := cli.Built()
 	config := split.Config{
 		Name: "plumb-nfapi", Pings: c.Pings, Interval: c.Interval, Stream: c.Duration, Datapath: c.Datapath,
 		Host: host.Describe(version, commit, "plumb "+strings.Join(os.Args[1:], " ")),
@@ -93,13 +94,13 @@ func (c *nfapiDemoCommand) config() (split.Config, error) {
 		}
 	}
 	if c.Full && c.Idle <= 0 {
-		return config, usageError{fmt.Errorf("--idle of %v", c.Idle)}
+		return config, cli.Usage(fmt.Errorf("--idle of %v", c.Idle))
 	}
 	if len(config.Cases) == 0 {
-		return config, usageError{fmt.Errorf("--only %q is in no gNB's name", c.Only)}
+		return config, cli.Usage(fmt.Errorf("--only %q is in no gNB's name", c.Only))
 	}
 	if err := config.Validate(); err != nil {
-		return config, usageError{err}
+		return config, cli.Usage(err)
 	}
 	return config, nil
 }
@@ -113,7 +114,7 @@ func nfapiDemoNeeds() error {
 		}
 	}
 	if len(missing) > 0 {
-		return unsupportedError{fmt.Errorf("%w: programs are not installed: apt-get install %s", errors.ErrUnsupported, strings.Join(missing, " "))}
+		return cli.Unsupported(fmt.Errorf("%w: programs are not installed: apt-get install %s", errors.ErrUnsupported, strings.Join(missing, " ")))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
 	"github.com/plumbline-upf/plumbline/internal/yamltext"
 	"github.com/plumbline-upf/plumbline/nfapi/impair"
@@ -47,7 +48,7 @@ type nfapiImpairCommand struct {
 	CheckConfig nfapiImpairCheckConfig `cmd:"" help:"Check a configuration file, with the flags that override it; start nothing."`
 }
 
-type nfapiImpairCheckConfig struct{ checkFile }
+type nfapiImpairCheckConfig struct{ cli.CheckFile }
 
 // Help is shown by plumb nfapi impair --help.
 func (nfapiImpairCommand) Help() string {
@@ -78,7 +79,7 @@ func (c *nfapiImpairCommand) read(file string) (impair.Config, error) {
 			out.CheckRelay(m)
 		})
 		if err != nil {
-			return out, fileError("impair", err)
+			return out, cli.FileError("impair", err)
 		}
 	}
 	c.override(&out)
@@ -127,9 +128,9 @@ func set[T comparable](v *T, flag T) {
 
 // Run says "ok", or all that is wrong.
 func (c *nfapiImpairCheckConfig) Run(stdout io.Writer, command *nfapiImpairCommand) error {
-	return c.check(stdout, command.Config, func(file string) error {
+	return c.Check(stdout, command.Config, func(file string) error {
 		if _, err := command.read(file); err != nil {
-			return usageError{err}
+			return cli.Usage(err)
 		}
 		return nil
 	})
@@ -141,9 +142,9 @@ type nfapiImpairRun struct{}
 func (nfapiImpairRun) Run(ctx context.Context, stdout io.Writer, c *nfapiImpairCommand) error {
 	config, err := c.read(c.Config)
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
-	ctx, cancel := within(ctx, c.Duration)
+	ctx, cancel := cli.Within(ctx, c.Duration)
 	defer cancel()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	relay, err := impair.NewRelay(config, log)
@@ -162,4 +163,12 @@ func (nfapiImpairRun) Run(ctx context.Context, stdout io.Writer, c *nfapiImpairC
 		return errors.Join(err, plainjson.Write(stdout, result))
 	}
 	return errors.Join(err, result.Print(stdout))
+}
+
+func (nfapiImpairRun) Help() string {
+	return cli.Examples("plumb nfapi impair --config impair.yaml", "plumb nfapi impair run --config impair.yaml")
+}
+
+func (nfapiImpairCheckConfig) Help() string {
+	return cli.Examples("plumb nfapi impair check-config impair.yaml")
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/yamltext"
 	"github.com/plumbline-upf/plumbline/nfapi/clock"
 	"github.com/plumbline-upf/plumbline/ran/radio/mono"
@@ -30,7 +31,7 @@ type nfapiMonoCommand struct {
 	CheckConfig nfapiMonoCheckConfig `cmd:"" help:"Check a configuration file; start nothing."`
 }
 
-type nfapiMonoCheckConfig struct{ checkFile }
+type nfapiMonoCheckConfig struct{ cli.CheckFile }
 
 // Help is shown by plumb nfapi mono --help.
 func (nfapiMonoCommand) Help() string {
@@ -49,14 +50,14 @@ Examples:
 
 // Run is the gNB as a process.
 func (nfapiMonoRun) Run(ctx context.Context, stdout io.Writer, c *nfapiMonoCommand) error {
-	if err := wantConfig(c.Config, "plumb nfapi mono"); err != nil {
+	if err := cli.WantConfig(c.Config, "plumb nfapi mono"); err != nil {
 		return err
 	}
 	file, err := readNFAPIMono(c.Config)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(ctx, c.Duration)
+	ctx, cancel := cli.Within(ctx, c.Duration)
 	defer cancel() // also when the core has ended: without it there is nothing to do
 	w, err := c.watch(ctx, "mono")
 	if err != nil {
@@ -88,10 +89,10 @@ func (nfapiMonoRun) Run(ctx context.Context, stdout io.Writer, c *nfapiMonoComma
 
 func readNFAPIMono(path string) (*nfapiMonoFile, error) {
 	file := &nfapiMonoFile{GNB: newNFAPIGNB(), Mono: mono.Config{SlotAhead: defaultSlotAhead}}
-	return file, fileError("mono", yamltext.Load(path, file, file.check))
+	return file, cli.FileError("mono", yamltext.Load(path, file, file.check))
 }
 
-// check notes what is wrong.
+// Check notes what is wrong.
 func (f *nfapiMonoFile) check(m *yamltext.Checks) {
 	m.Under("", f.Mono.Validate())
 	m.Under("", f.GNB.validate())
@@ -103,7 +104,7 @@ func (f *nfapiMonoFile) check(m *yamltext.Checks) {
 
 // Run says "ok", or all that is wrong.
 func (c *nfapiMonoCheckConfig) Run(stdout io.Writer, command *nfapiMonoCommand) error {
-	return c.check(stdout, command.Config, func(file string) error { _, err := readNFAPIMono(file); return err })
+	return c.Check(stdout, command.Config, func(file string) error { _, err := readNFAPIMono(file); return err })
 }
 
 type nfapiMonoRun struct{}
@@ -121,7 +122,7 @@ func (f *nfapiMonoFile) run(ctx context.Context, upper *nfapiL2, w *nfapiWatch) 
 	defer lower.Close()
 	joined, err := mono.New(upper.mac, lower, f.Mono)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	w.collect(upper.mac, lower)
 	w.log.Info("up", "slot_ahead", f.Mono.SlotAhead, "ues", len(f.GNB.Radio.UEs), "mtu", upper.core.MTU())
@@ -133,4 +134,12 @@ func (f *nfapiMonoFile) run(ctx context.Context, upper *nfapiL2, w *nfapiWatch) 
 	s := joined.Stats()
 	w.log.Info("down", "slots", s.Slots, "left_out", s.Skipped, "of_these_scheduled", s.Lost)
 	return lower, err
+}
+
+func (nfapiMonoRun) Help() string {
+	return cli.Examples("plumb nfapi mono --config mono.yaml", "plumb nfapi mono run --config mono.yaml")
+}
+
+func (nfapiMonoCheckConfig) Help() string {
+	return cli.Examples("plumb nfapi mono check-config mono.yaml")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/ran/radio"
 	"github.com/plumbline-upf/plumbline/ran/radio/phy"
 )
@@ -35,26 +36,26 @@ func TestNFAPIMonoErrors(t *testing.T) {
 	if err := os.WriteFile(path, []byte("slots_ahead: 6\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readNFAPIMono(path); exitCode(err) != exitUsage {
+	if _, err := readNFAPIMono(path); cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("a key that is not known: %v", err)
 	}
 	if err := os.WriteFile(path, []byte("radio: {special_dl: 1.5}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readNFAPIMono(path); exitCode(err) != exitUsage || !strings.Contains(err.Error(), `mono.yaml:1:21: radio.special_dl: "1.5": want a whole number`) {
+	if _, err := readNFAPIMono(path); cli.ExitCode(err) != cli.ExitUsage || !strings.Contains(err.Error(), `mono.yaml:1:21: radio.special_dl: "1.5": want a whole number`) {
 		t.Errorf("a number with a fraction: %v", err)
 	}
 	if err := os.WriteFile(path, []byte("core: {tun: {name: ue, addresses: [10.45.0.1]}}\nair: {device: {name: ue}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readNFAPIMono(path); exitCode(err) != exitUsage || !strings.Contains(err.Error(), `mono.yaml:2:22: air.device.name: device "ue" of namespace "": core.tun.name has it already`) {
+	if _, err := readNFAPIMono(path); cli.ExitCode(err) != cli.ExitUsage || !strings.Contains(err.Error(), `mono.yaml:2:22: air.device.name: device "ue" of namespace "": core.tun.name has it already`) {
 		t.Errorf("two devices of one name: %v", err)
 	}
 	if _, err := readNFAPIMono(path + ".not"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 	cell := radio.Default()
-	if _, err := newNFAPIPHY(&cell, phy.Config{CRCFailureUplink: 2}, 1456, slog.New(slog.DiscardHandler)); exitCode(err) != exitUsage {
+	if _, err := newNFAPIPHY(&cell, phy.Config{CRCFailureUplink: 2}, 1456, slog.New(slog.DiscardHandler)); cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("failures of 2: %v", err)
 	}
 }

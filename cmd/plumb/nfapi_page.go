@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/lab/host"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
@@ -18,8 +19,7 @@ type nfapiPage struct{ command string }
 
 func (p nfapiPage) write(w io.Writer, r *stopwatch.Result) error {
 	all := r.Merged()
-	info, _ := debug.ReadBuildInfo()
-	version, commit := builtFrom(info, commit)
+	version, commit := cli.Built()
 	about := host.Describe(version, commit, "plumb "+strings.Join(os.Args[1:], " "))
 	d := &report.Document{
 		Heading: nfapiHeading(all), Title: "plumb nfapi " + p.command,
@@ -68,7 +68,7 @@ func nfapiTiles(s *stopwatch.Snapshot) []report.Tile {
 	}
 	if c := &s.Clock; c.Slots > 0 {
 		tiles = append(tiles, report.Tile{
-			What: "lateness of the clock", Figure: delayText(int64(c.Late.Quantile(0.5))), Unit: "µs", Mood: mood(c.Skipped > 0),
+			What: "lateness of the clock", Figure: term.DelayText(int64(c.Late.Quantile(0.5))), Unit: "µs", Mood: mood(c.Skipped > 0),
 			More: fmt.Sprintf("median; p99 %s, max %s µs; %d of %d slots left out", timeText(c.Late, 0.99), timeText(c.Late, 1), c.Skipped, c.Slots+c.Skipped),
 		})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/yamltext"
 	"github.com/plumbline-upf/plumbline/nfapi/fapi"
 	"github.com/plumbline-upf/plumbline/nfapi/pnf"
@@ -30,7 +31,7 @@ type nfapiPNFCommand struct {
 	CheckConfig nfapiPNFCheckConfig `cmd:"" help:"Check a configuration file; start nothing."`
 }
 
-type nfapiPNFCheckConfig struct{ checkFile }
+type nfapiPNFCheckConfig struct{ cli.CheckFile }
 
 // Help is shown by plumb nfapi pnf --help.
 func (nfapiPNFCommand) Help() string {
@@ -78,7 +79,7 @@ func (f *nfapiPNFFile) cells(m *yamltext.Checks) map[nfapiPHYName]nfapiPNFAir {
 	return oneCellEach(m, phys, f.Air, newNFAPIPNFAir(), f.names(), airs)
 }
 
-// check notes what is wrong, and completes the PNF's configuration.
+// Check notes what is wrong, and completes the PNF's configuration.
 func (f *nfapiPNFFile) check(m *yamltext.Checks) {
 	complete, err := f.PNF.Complete()
 	if m.Under("", err); err == nil {
@@ -104,26 +105,26 @@ func (a *nfapiPNFAir) check(m *yamltext.Checks, at string) {
 // readNFAPIPNF reads the configuration.
 func readNFAPIPNF(path string) (*nfapiPNFFile, error) {
 	f := &nfapiPNFFile{Air: newNFAPIPNFAir()}
-	return f, fileError("pnf", yamltext.Load(path, f, f.check))
+	return f, cli.FileError("pnf", yamltext.Load(path, f, f.check))
 }
 
 // Run says "ok", or all that is wrong.
 func (c *nfapiPNFCheckConfig) Run(stdout io.Writer, command *nfapiPNFCommand) error {
-	return c.check(stdout, command.Config, func(file string) error { _, err := readNFAPIPNF(file); return err })
+	return c.Check(stdout, command.Config, func(file string) error { _, err := readNFAPIPNF(file); return err })
 }
 
 type nfapiPNFRun struct{}
 
 // Run is the PNF as a process.
 func (nfapiPNFRun) Run(ctx context.Context, stdout io.Writer, c *nfapiPNFCommand) error {
-	if err := wantConfig(c.Config, "plumb nfapi pnf"); err != nil {
+	if err := cli.WantConfig(c.Config, "plumb nfapi pnf"); err != nil {
 		return err
 	}
 	file, err := readNFAPIPNF(c.Config)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(ctx, c.Duration)
+	ctx, cancel := cli.Within(ctx, c.Duration)
 	defer cancel()
 	w, err := c.watch(ctx, "pnf")
 	if err != nil {
@@ -205,4 +206,12 @@ func (a *pnfAir) close() error {
 		errs = append(errs, p.Close())
 	}
 	return errors.Join(errs...)
+}
+
+func (nfapiPNFRun) Help() string {
+	return cli.Examples("plumb nfapi pnf --config pnf.yaml", "plumb nfapi pnf run --config pnf.yaml")
+}
+
+func (nfapiPNFCheckConfig) Help() string {
+	return cli.Examples("plumb nfapi pnf check-config pnf.yaml")
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/yamltext"
 	"github.com/plumbline-upf/plumbline/ran/radio"
 	"github.com/plumbline-upf/plumbline/ran/radio/bearer"
@@ -42,7 +43,7 @@ func (g *nfapiGNB) validate() error {
 		m.Note("core", "dnn, n3_instance, n6_instance and interface_types are said over N4: want n4")
 	}
 	if err := m.Err(nil); err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	return nil
 }
@@ -116,7 +117,7 @@ func (l *nfapiL2) release() error {
 func newMAC(c *radio.Config, core radio.Core) (*scheduler.Scheduler, error) {
 	s, err := scheduler.New(*c, core, scheduler.Options{})
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	return s, nil
 }
@@ -131,7 +132,7 @@ func newNFAPIPHY(c *radio.Config, air phy.Config, mtu int, log *slog.Logger) (*p
 	}
 	p, err := phy.New(*c, air, log)
 	if errors.Is(err, phy.ErrConfig) || errors.Is(err, radio.ErrConfig) {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	return p, err
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/yamltext"
 )
 
@@ -48,7 +49,7 @@ func TestNFAPIGNBErrors(t *testing.T) {
 		if err := yamltext.Parse("", []byte(text), &file, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := file.validate(); err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitUsage {
+		if err := file.validate(); err == nil || !strings.Contains(err.Error(), want) || cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}

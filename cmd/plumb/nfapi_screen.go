@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
@@ -45,7 +46,7 @@ func (s *nfapiScreen) render(width, height int, logged []string) []string {
 	lines = append(lines, logged[max(0, len(logged)-notes):]...)
 	lines = lines[:min(len(lines), max(height, 1))]
 	for i, line := range lines {
-		lines[i] = cutTo(printable.Line(strings.TrimRight(line, " ")), width)
+		lines[i] = term.CutTo(printable.Line(strings.TrimRight(line, " ")), width)
 	}
 	return lines
 }
@@ -108,14 +109,14 @@ func nfapiMessageLines(now, recent *stopwatch.Snapshot, width int) []string {
 			way = &stopwatch.Transits{}
 		}
 		delay := nfapiWay(late)
-		rows = append(rows, append(row, timeText(delay, 0.5), timeText(delay, 0.99), delayText(way.JitterNS), timeText(late.Waited, 0.99), timeText(late.Handled, 0.5), timeText(late.Handled, 0.99)))
+		rows = append(rows, append(row, timeText(delay, 0.5), timeText(delay, 0.99), term.DelayText(way.JitterNS), timeText(late.Waited, 0.99), timeText(late.Handled, 0.5), timeText(late.Handled, 0.99)))
 	}
 	if len(rows) == 0 {
 		return []string{"  no messages yet"}
 	}
-	return liveRows(width, rows, []liveColumn{
-		{"message, µs", -18, 0}, {"per s", 7, 0}, {"late", 5, 0}, {"early", 5, 1}, {"other", 5, 1}, {"lead min", 8, 0}, {"p50", 7, 0},
-		{"way p50", 7, 2}, {"p99", 7, 3}, {"jitter", 7, 2}, {"waited p99", 10, 3}, {"handled p50", 11, 4}, {"p99", 7, 4},
+	return term.LiveRows(width, rows, []term.LiveColumn{
+		{Name: "message, µs", Width: -18}, {Name: "per s", Width: 7}, {Name: "late", Width: 5}, {Name: "early", Width: 5, Rank: 1}, {Name: "other", Width: 5, Rank: 1}, {Name: "lead min", Width: 8}, {Name: "p50", Width: 7},
+		{Name: "way p50", Width: 7, Rank: 2}, {Name: "p99", Width: 7, Rank: 3}, {Name: "jitter", Width: 7, Rank: 2}, {Name: "waited p99", Width: 10, Rank: 3}, {Name: "handled p50", Width: 11, Rank: 4}, {Name: "p99", Width: 7, Rank: 4},
 	})
 }
 
@@ -144,7 +145,7 @@ func timeText(d *stopwatch.Distribution, q float64) string {
 	if d.Total() == 0 {
 		return "-"
 	}
-	return delayText(int64(d.Quantile(q)))
+	return term.DelayText(int64(d.Quantile(q)))
 }
 
 // nfapiStepLines are the steps of slots, and those of messages together.
@@ -153,13 +154,13 @@ func nfapiStepLines(recent *stopwatch.Snapshot, width int) []string {
 	for _, step := range recent.StepTimes() {
 		d := step.Times
 		rows = append(rows, []string{
-			step.Step.String(), step.Of, perSecond(d.Total(), recent.Duration()), delayText(int64(d.Mean())), timeText(d, 0.5), timeText(d, 0.99), timeText(d, 1),
+			step.Step.String(), step.Of, perSecond(d.Total(), recent.Duration()), term.DelayText(int64(d.Mean())), timeText(d, 0.5), timeText(d, 0.99), timeText(d, 1),
 		})
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	return liveRows(width, rows, []liveColumn{
-		{"step", -8, 0}, {"of", -18, 0}, {"per s", 7, 0}, {"mean µs", 7, 1}, {"p50", 7, 0}, {"p99", 7, 0}, {"max", 7, 0},
+	return term.LiveRows(width, rows, []term.LiveColumn{
+		{Name: "step", Width: -8}, {Name: "of", Width: -18}, {Name: "per s", Width: 7}, {Name: "mean µs", Width: 7, Rank: 1}, {Name: "p50", Width: 7}, {Name: "p99", Width: 7}, {Name: "max", Width: 7},
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/pcapng"
 	"github.com/plumbline-upf/plumbline/nfapi"
 )
@@ -66,7 +67,7 @@ func TestNFAPIDecodeCapture(t *testing.T) {
 	path := nfapiCapture(t, 1000)
 	var out bytes.Buffer
 	err := run(context.Background(), []string{"nfapi", "decode", path}, &out)
-	if err == nil || exitCode(err) != exitFailed || !strings.Contains(err.Error(), "1 messages could not be decoded") {
+	if err == nil || cli.ExitCode(err) != cli.ExitFailed || !strings.Contains(err.Error(), "1 messages could not be decoded") {
 		t.Errorf("got %v", err)
 	}
 	want := "    0.000000 10.0.0.2:50010 > 10.0.0.1:50011 P7 oai-2025 phy 1 SLOT.indication 1023.19: 4 octets\n" +
@@ -92,7 +93,7 @@ func TestNFAPIDecodeCut(t *testing.T) {
 		path := nfapiCapture(t, snap)
 		var text, asJSON bytes.Buffer
 		for args, out := range map[string]*bytes.Buffer{"--profile=": &text, "--json": &asJSON} {
-			if err := run(context.Background(), []string{"nfapi", "decode", args, path}, out); err == nil || exitCode(err) != exitFailed || !strings.Contains(err.Error(), want) {
+			if err := run(context.Background(), []string{"nfapi", "decode", args, path}, out); err == nil || cli.ExitCode(err) != cli.ExitFailed || !strings.Contains(err.Error(), want) {
 				t.Errorf("%d octets: got %v, want %q", snap, err, want)
 			}
 		}
@@ -128,7 +129,7 @@ func TestNFAPIDecodeNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = run(context.Background(), []string{"nfapi", "decode", path}, io.Discard)
-		if exitCode(err) != min(len(test.want), exitFailed) || err != nil && !strings.Contains(err.Error(), test.want) {
+		if cli.ExitCode(err) != min(len(test.want), cli.ExitFailed) || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", name, err, test.want)
 		}
 	}

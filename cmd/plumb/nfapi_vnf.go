@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/yamltext"
 	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 	"github.com/plumbline-upf/plumbline/nfapi/vnf"
@@ -25,7 +26,7 @@ type nfapiVNFCommand struct {
 	CheckConfig nfapiVNFCheckConfig `cmd:"" help:"Check a configuration file; start nothing."`
 }
 
-type nfapiVNFCheckConfig struct{ checkFile }
+type nfapiVNFCheckConfig struct{ cli.CheckFile }
 
 // Help is shown by plumb nfapi vnf --help.
 func (nfapiVNFCommand) Help() string {
@@ -83,7 +84,7 @@ func (f *nfapiVNFFile) cells(m *yamltext.Checks) map[nfapiPHYName]nfapiGNB {
 	return oneCellEach(m, f.phys(), f.GNB, newNFAPIGNB(), f.names(), gnbs)
 }
 
-// check notes what is wrong, and completes the VNF's configuration.
+// Check notes what is wrong, and completes the VNF's configuration.
 func (f *nfapiVNFFile) check(m *yamltext.Checks) {
 	m.Under("", f.VNF.Validate())
 	f.cells(m)
@@ -101,26 +102,26 @@ func (f *nfapiVNFFile) check(m *yamltext.Checks) {
 // readNFAPIVNF reads the configuration.
 func readNFAPIVNF(path string) (*nfapiVNFFile, error) {
 	f := &nfapiVNFFile{GNB: newNFAPIGNB()}
-	return f, fileError("vnf", yamltext.Load(path, f, f.check))
+	return f, cli.FileError("vnf", yamltext.Load(path, f, f.check))
 }
 
 // Run says "ok", or all that is wrong.
 func (c *nfapiVNFCheckConfig) Run(stdout io.Writer, command *nfapiVNFCommand) error {
-	return c.check(stdout, command.Config, func(file string) error { _, err := readNFAPIVNF(file); return err })
+	return c.Check(stdout, command.Config, func(file string) error { _, err := readNFAPIVNF(file); return err })
 }
 
 type nfapiVNFRun struct{}
 
 // Run is the VNF as a process.
 func (nfapiVNFRun) Run(ctx context.Context, stdout io.Writer, c *nfapiVNFCommand) error {
-	if err := wantConfig(c.Config, "plumb nfapi vnf"); err != nil {
+	if err := cli.WantConfig(c.Config, "plumb nfapi vnf"); err != nil {
 		return err
 	}
 	file, err := readNFAPIVNF(c.Config)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(ctx, c.Duration)
+	ctx, cancel := cli.Within(ctx, c.Duration)
 	defer cancel()
 	w, err := c.watch(ctx, "vnf")
 	if err != nil {
@@ -166,4 +167,12 @@ func carryVNF(ctx context.Context, file *nfapiVNFFile, above *vnfCells, w *nfapi
 	w.collect(append(above.collectors(), v)...)
 	w.log.Info("waiting for pnfs", "p5", v.P5())
 	return v, v.Run(vnfContext)
+}
+
+func (nfapiVNFRun) Help() string {
+	return cli.Examples("plumb nfapi vnf --config vnf.yaml", "plumb nfapi vnf run --config vnf.yaml")
+}
+
+func (nfapiVNFCheckConfig) Help() string {
+	return cli.Examples("plumb nfapi vnf check-config vnf.yaml")
 }

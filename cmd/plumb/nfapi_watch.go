@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
@@ -36,8 +38,8 @@ type nfapiWatch struct {
 	flags   *nfapiWatchFlags
 	command string
 	log     *slog.Logger
-	files   outputs[*stopwatch.Result]
-	view    *liveLog
+	files   cli.Outputs[*stopwatch.Result]
+	view    *term.LiveLog
 	stop    context.CancelFunc
 	stopped sync.WaitGroup
 	screen  nfapiScreen
@@ -56,20 +58,20 @@ const (
 // watch opens files and metrics, and begins to show what there is. If the error is nil,
 // finish or discard has to be called. command is vnf, pnf or mono.
 func (f *nfapiWatchFlags) watch(ctx context.Context, command string) (*nfapiWatch, error) {
-	files, err := openOutputs(output[*stopwatch.Result]{f.JSON, writeWatches}, output[*stopwatch.Result]{f.HTML, nfapiPage{command}.write})
+	files, err := cli.OpenOutputs(cli.To(f.JSON, writeWatches), cli.To(f.HTML, nfapiPage{command}.write))
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
-	w := &nfapiWatch{flags: f, command: command, files: files, view: newLiveLog(os.Stderr, f.Live), screen: nfapiScreen{command: command}}
+	w := &nfapiWatch{flags: f, command: command, files: files, view: term.NewLiveLog(os.Stderr, f.Live), screen: nfapiScreen{command: command}}
 	w.log = slog.New(slog.NewTextHandler(w.view, nil))
 	ctx, w.stop = context.WithCancel(ctx)
 	if f.Metrics != "" {
-		if err := serveMetrics(ctx, f.Metrics, command, w.log, nfapiMetrics{w}, collectors.NewGoCollector()); err != nil {
+		if err := cli.ServeMetrics(ctx, f.Metrics, command, w.log, nfapiMetrics{w}, collectors.NewGoCollector()); err != nil {
 			w.stop()
-			return nil, errors.Join(err, files.discard())
+			return nil, errors.Join(err, files.Discard())
 		}
 	}
-	if w.view.shown() {
+	if w.view.Shown() {
 		w.stopped.Go(func() { w.follow(ctx) })
 	}
 	return w, nil
@@ -138,25 +140,25 @@ func (w *nfapiWatch) follow(ctx context.Context) {
 			return
 		case <-ticker.C:
 			w.screen.add(w.snapshots())
-			w.view.draw(w.screen.render)
+			w.view.Draw(w.screen.render)
 		}
 	}
 }
 
-// end stops what runs beside.
+// End stops what runs beside.
 func (w *nfapiWatch) end() {
 	w.stop()
 	w.stopped.Wait()
-	w.view.close()
+	w.view.Close()
 }
 
-// discard is for who could not begin: there are no figures.
+// Discard is for who could not begin: there are no figures.
 func (w *nfapiWatch) discard() error {
 	w.end()
-	return w.files.discard()
+	return w.files.Discard()
 }
 
-// finish prints the figures and writes the files.
+// Finish prints the figures and writes the files.
 func (w *nfapiWatch) finish(stdout io.Writer) error {
 	w.end()
 	result := stopwatch.NewResult(w.snapshots())
@@ -164,7 +166,7 @@ func (w *nfapiWatch) finish(stdout io.Writer) error {
 	if w.flags.JSON == "-" {
 		show = writeWatches
 	}
-	return errors.Join(w.files.write(result), show(stdout, result))
+	return errors.Join(w.files.Write(result), show(stdout, result))
 }
 
 func writeWatches(w io.Writer, r *stopwatch.Result) error { return r.Write(w) }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/nfapi"
 	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
@@ -104,7 +105,7 @@ func TestNFAPIWatchBounded(t *testing.T) {
 	if err := w.discard(); err != nil {
 		t.Error(err)
 	}
-	if _, err := (&nfapiWatchFlags{HTML: filepath.Join(t.TempDir(), "no", "dir")}).watch(context.Background(), "pnf"); exitCode(err) != exitUsage {
+	if _, err := (&nfapiWatchFlags{HTML: filepath.Join(t.TempDir(), "no", "dir")}).watch(context.Background(), "pnf"); cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("got %v, want a usage error", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
@@ -58,8 +59,8 @@ func TestOutputsThatCannotBe(t *testing.T) {
 			cmd := exec.CommandContext(ctx, "plumb", args...)
 			out, err := cmd.CombinedOutput()
 			cancel()
-			if code := cmd.ProcessState.ExitCode(); code != exitUsage || !strings.Contains(string(out), file) {
-				t.Errorf("%s --%s: %v, %.300s: want exit code %d, and the name", command, flag.Name, err, out, exitUsage)
+			if code := cmd.ProcessState.ExitCode(); code != cli.ExitUsage || !strings.Contains(string(out), file) {
+				t.Errorf("%s --%s: %v, %.300s: want exit code %d, and the name", command, flag.Name, err, out, cli.ExitUsage)
 			}
 		}
 	}

@@ -19,7 +19,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sys/unix"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/internal/unixsocket"
 	"github.com/plumbline-upf/plumbline/p4/bmv2"
 	"github.com/plumbline-upf/plumbline/p4/p4rt"
@@ -87,27 +89,27 @@ func (p *switchPort) UnmarshalText(text []byte) error {
 func (c *p4switchCommand) Run(ctx context.Context, stdout io.Writer) error {
 	switch {
 	case c.Check && c.Pipeline == "":
-		return usageError{errors.New("--check: want PIPELINE.json")}
+		return cli.Usage(errors.New("--check: want PIPELINE.json"))
 	case c.Check:
 		return c.check(stdout)
 	case c.DropPort != bmv2.DropPort:
-		return usageError{fmt.Errorf("--drop-port %d: want %d, which is what mark_to_drop of v1model means", c.DropPort, bmv2.DropPort)}
+		return cli.Usage(fmt.Errorf("--drop-port %d: want %d, which is what mark_to_drop of v1model means", c.DropPort, bmv2.DropPort))
 	case c.Workers < 1 || c.Workers > maxWorkers:
-		return usageError{fmt.Errorf("--workers %d: want 1 to %d", c.Workers, maxWorkers)}
+		return cli.Usage(fmt.Errorf("--workers %d: want 1 to %d", c.Workers, maxWorkers))
 	case len(c.Interface) == 0:
-		return usageError{errors.New("want a port: -i PORT@DEVICE")}
+		return cli.Usage(errors.New("want a port: -i PORT@DEVICE"))
 	case c.P4Info != "" && c.Pipeline == "":
-		return usageError{errors.New("--p4info is of PIPELINE.json: want both")}
+		return cli.Usage(errors.New("--p4info is of PIPELINE.json: want both"))
 	}
 	pipeline, err := p4rt.ReadPipeline(c.Pipeline, c.P4Info)
 	if err != nil {
-		return inputError(err)
+		return cli.InputError(err)
 	}
 	tls, err := p4rt.ReadTLS(c.TLSCert, c.TLSKey, c.TLSCA)
 	if err != nil {
-		return usageError{fmt.Errorf("TLS: %w", err)}
+		return cli.Usage(fmt.Errorf("TLS: %w", err))
 	}
-	if err := needsCapabilities("plumb p4switch opens packet sockets", map[string]int{"CAP_NET_RAW": unix.CAP_NET_RAW}); err != nil {
+	if err := cli.NeedsCapabilities("plumb p4switch opens packet sockets", map[string]int{"CAP_NET_RAW": unix.CAP_NET_RAW}); err != nil {
 		return err
 	}
 	l, err := listenGRPC(ctx, c.GRPC)
@@ -123,7 +125,7 @@ func (c *p4switchCommand) Run(ctx context.Context, stdout io.Writer) error {
 	defer closePorts(ports)
 	s, err := target.New(target.Config{Ports: ports, CPUPort: c.CPUPort, Workers: c.Workers, Log: log})
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	server := p4rt.New(p4rt.Config{DeviceID: c.DeviceID, TLS: tls}, s, log)
 	s.Start(server)
@@ -143,7 +145,7 @@ func (c *p4switchCommand) openPorts(log *slog.Logger) (map[uint32]port.Port, err
 		}
 		if twice {
 			closePorts(ports)
-			return nil, usageError{fmt.Errorf("-i %d@%s: port or device is there twice", p.number, p.device)}
+			return nil, cli.Usage(fmt.Errorf("-i %d@%s: port or device is there twice", p.number, p.device))
 		}
 		opened, err := port.Open(port.Config{Device: p.device, Kind: port.Kind(c.Ports), Workers: c.Workers, Log: log})
 		if err != nil {
@@ -165,25 +167,25 @@ func closePorts(ports map[uint32]port.Port) {
 func (c *p4switchCommand) serve(
 	ctx context.Context, stdout io.Writer, l net.Listener, s *target.Switch, server *p4rt.Server, pipeline *p4rt.Pipeline, log *slog.Logger,
 ) error {
-	ctx, cancel := within(ctx, c.Duration)
+	ctx, cancel := cli.Within(ctx, c.Duration)
 	defer cancel()
-	limitMemory(ctx, log)
+	cli.LimitMemory(ctx, log)
 	if pipeline != nil {
 		if err := server.SetPipeline(pipeline); err != nil {
-			return usageError{fmt.Errorf("%s: %w", c.Pipeline, err)}
+			return cli.Usage(fmt.Errorf("%s: %w", c.Pipeline, err))
 		}
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
 	if c.Metrics != "" {
-		if err := serveMetrics(ctx, c.Metrics, "p4switch", log, target.NewCollector(s, server), collectors.NewGoCollector()); err != nil {
+		if err := cli.ServeMetrics(ctx, c.Metrics, "p4switch", log, target.NewCollector(s, server), collectors.NewGoCollector()); err != nil {
 			return errors.Join(err, l.Close())
 		}
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR1)
 	defer signal.Stop(signals)
-	log.Info("up", "grpc", l.Addr().String(), "device_id", c.DeviceID, "ports", words(slices.Collect(portNames(c.Interface))), "workers", c.Workers)
+	log.Info("up", "grpc", l.Addr().String(), "device_id", c.DeviceID, "ports", term.Words(slices.Collect(portNames(c.Interface))), "workers", c.Workers)
 	for {
 		select {
 		case <-ctx.Done():

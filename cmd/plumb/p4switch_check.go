@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/p4/bmv2"
 	"github.com/plumbline-upf/plumbline/p4/p4rt"
 )
@@ -43,11 +45,11 @@ type arrayReport struct {
 	Unit      string `json:"unit,omitempty"`
 }
 
-// check says what the program has.
+// Check says what the program has.
 func (c *p4switchCommand) check(stdout io.Writer) error {
 	json, err := os.ReadFile(c.Pipeline)
 	if err != nil {
-		return inputError(err)
+		return cli.InputError(err)
 	}
 	p, err := bmv2.Load(json)
 	if err != nil {
@@ -56,7 +58,7 @@ func (c *p4switchCommand) check(stdout io.Writer) error {
 	if c.P4Info != "" {
 		pipeline, err := p4rt.ReadPipeline(c.Pipeline, c.P4Info)
 		if err != nil {
-			return inputError(err)
+			return cli.InputError(err)
 		}
 		if err := p4rt.Check(pipeline.GetP4Info(), p); err != nil {
 			return refusedPipeline(c.P4Info, err)
@@ -73,9 +75,9 @@ func (c *p4switchCommand) check(stdout io.Writer) error {
 func refusedPipeline(file string, err error) error {
 	err = fmt.Errorf("%s: %w", file, err)
 	if errors.Is(err, bmv2.ErrUnsupported) {
-		return unsupportedError{err}
+		return cli.Unsupported(err)
 	}
-	return usageError{err}
+	return cli.Usage(err)
 }
 
 var kindNames = map[bmv2.MatchKind]string{bmv2.Exact: "exact", bmv2.LPM: "lpm", bmv2.Ternary: "ternary", bmv2.Range: "range"}
@@ -123,26 +125,26 @@ func direct(table int) string {
 }
 
 func (r pipelineReport) print(w io.Writer) error {
-	t := newTable(w, "TABLE", "SIZE", "KEY", "ACTIONS")
+	t := term.NewTable(w, "TABLE", "SIZE", "KEY", "ACTIONS")
 	for _, x := range r.Tables {
-		t.row(x.Name, x.Size, words(x.Keys), words(x.Actions))
+		t.Row(x.Name, x.Size, term.Words(x.Keys), term.Words(x.Actions))
 	}
-	if err := t.flush(); err != nil || len(r.Counters)+len(r.Meters)+len(r.Registers)+len(r.Digests) == 0 {
+	if err := t.Flush(); err != nil || len(r.Counters)+len(r.Meters)+len(r.Registers)+len(r.Digests) == 0 {
 		return err
 	}
 	fmt.Fprintln(w)
-	t = newTable(w, "ARRAY", "KIND", "SIZE", "OF")
+	t = term.NewTable(w, "ARRAY", "KIND", "SIZE", "OF")
 	for _, x := range r.Counters {
-		t.row(x.Name, "counter", x.Size, x.Unit)
+		t.Row(x.Name, "counter", x.Size, x.Unit)
 	}
 	for _, x := range r.Meters {
-		t.row(x.Name, "meter", x.Size, x.Unit)
+		t.Row(x.Name, "meter", x.Size, x.Unit)
 	}
 	for _, x := range r.Registers {
-		t.row(x.Name, "register", x.Size, fmt.Sprint(x.WidthBits, " bits"))
+		t.Row(x.Name, "register", x.Size, fmt.Sprint(x.WidthBits, " bits"))
 	}
 	for _, x := range r.Digests {
-		t.row(x, "digest", "", "")
+		t.Row(x, "digest", "", "")
 	}
-	return t.flush()
+	return t.Flush()
 }

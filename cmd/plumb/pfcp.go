@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/lab/pfcpsim"
 )
 
@@ -43,7 +45,7 @@ Examples:
 type pfcpListCommand struct{}
 
 func (pfcpListCommand) Run(out io.Writer) error {
-	var t *table
+	var t *term.Table
 	for _, name := range pfcpsim.Dialects() {
 		s, err := pfcpsim.Dialect(name)
 		if err != nil {
@@ -51,13 +53,13 @@ func (pfcpListCommand) Run(out io.Writer) error {
 		}
 		cells := []any{name, fmt.Sprintf("%d steps", len(s.Steps)), headline(s.About)}
 		if t == nil { // there is no heading
-			first := newTable(out, cells...)
+			first := term.NewTable(out, cells...)
 			t = &first
 			continue
 		}
-		t.row(cells...)
+		t.Row(cells...)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // headline is what comes before the first stop in a text.
@@ -76,7 +78,7 @@ type pfcpShowCommand struct {
 func (c pfcpShowCommand) Run(out io.Writer) error {
 	text, err := pfcpsim.DialectText(c.Name)
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	_, err = out.Write(text)
 	return err
@@ -90,9 +92,9 @@ type pfcpCheckConfig struct {
 // done, as variables may be in them.
 func (c *pfcpCheckConfig) Run(stdout io.Writer) error {
 	if _, err := pfcpsim.Load(c.File); err != nil {
-		return fileError("pfcp", err)
+		return cli.FileError("pfcp", err)
 	}
-	return sayOK(stdout, c.File)
+	return cli.SayOK(stdout, c.File)
 }
 
 // pfcpPeer is the CP function of a command line.
@@ -115,11 +117,11 @@ func (c *pfcpPeer) open(out io.Writer, verbose bool) (*pfcpsim.Peer, error) {
 	cfg := pfcpsim.Config{T1: c.T1, N1: c.N1, Vars: map[string]string{}}
 	var err error
 	if cfg.UPF, err = pfcpsim.Address(c.UPF); err != nil {
-		return nil, usageError{fmt.Errorf("--upf %s: %w", c.UPF, err)}
+		return nil, cli.Usage(fmt.Errorf("--upf %s: %w", c.UPF, err))
 	}
 	if c.Local != "" {
 		if cfg.Local, err = pfcpsim.Address(c.Local); err != nil {
-			return nil, usageError{fmt.Errorf("--local %s: %w", c.Local, err)}
+			return nil, cli.Usage(fmt.Errorf("--local %s: %w", c.Local, err))
 		}
 	}
 	for name, value := range c.Var {
@@ -136,7 +138,7 @@ func (c *pfcpPeer) open(out io.Writer, verbose bool) (*pfcpsim.Peer, error) {
 		case c.JSON:
 			_ = encoder.Encode(m) // as with all output: nothing is left to do
 		case verbose:
-			printLines(out, m.String())
+			term.PrintLines(out, m.String())
 		}
 	}
 	return pfcpsim.Open(cfg)
@@ -153,7 +155,7 @@ type pfcpResult struct {
 	Error    string  `json:"error,omitempty"`
 }
 
-// tell prints the result of a step.
+// Tell prints the result of a step.
 func (c *pfcpPeer) tell(out io.Writer, scenario string, number int, r pfcpsim.Result) {
 	line := pfcpResult{
 		Scenario: scenario, Step: number, Verb: r.Step.Verb, Note: r.Step.Note, Skipped: r.Skipped,
@@ -175,7 +177,7 @@ func (c *pfcpPeer) tell(out io.Writer, scenario string, number int, r pfcpsim.Re
 	case r.Step.Note != "":
 		more = r.Step.Note
 	}
-	printLine(out, strings.TrimRight(fmt.Sprintf("  %s %2d %-10s %9.3f ms  %s", state, number, r.Step.Verb, line.TookMs, more), " "))
+	term.PrintLine(out, strings.TrimRight(fmt.Sprintf("  %s %2d %-10s %9.3f ms  %s", state, number, r.Step.Verb, line.TookMs, more), " "))
 }
 
 type pfcpRunCommand struct {
@@ -201,7 +203,7 @@ Examples:
 func (c *pfcpRunCommand) Run(ctx context.Context, out io.Writer) error {
 	scenarios, err := c.scenarios()
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	failed := 0
 	for _, s := range scenarios {
@@ -262,4 +264,16 @@ func (c *pfcpRunCommand) run(ctx context.Context, out io.Writer, s *pfcpsim.Scen
 		number++
 		c.tell(out, s.Name, number, r)
 	})
+}
+
+func (pfcpCheckConfig) Help() string {
+	return cli.Examples("plumb pfcp check-config mine.yaml")
+}
+
+func (pfcpListCommand) Help() string {
+	return cli.Examples("plumb pfcp list")
+}
+
+func (pfcpShowCommand) Help() string {
+	return cli.Examples("plumb pfcp show open5gs", "plumb pfcp show open5gs > mine.yaml")
 }

@@ -9,7 +9,9 @@ import (
 	"os"
 	"strings"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/internal/wordwrap"
 	"github.com/plumbline-upf/plumbline/lab/pfcpsim"
 )
@@ -41,7 +43,7 @@ func (c *pfcpPromptCommand) Run(ctx context.Context, out io.Writer) error {
 	defer p.Close()
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<20)
-	typed := isTerminal(os.Stdin)
+	typed := term.IsTerminal(os.Stdin)
 	prompt := func(text string) {
 		if typed && !c.JSON {
 			fmt.Fprint(out, text)
@@ -61,7 +63,7 @@ func (c *pfcpPromptCommand) Run(ctx context.Context, out io.Writer) error {
 			_ = p.Do(ctx, pfcpsim.Step{Verb: "wait", With: "1ms"})
 			continue
 		case "help":
-			fmt.Fprintln(out, strings.Join(wordwrap.Lines(strings.Join(pfcpsim.Verbs(), " "), tableColumns), "\n"))
+			fmt.Fprintln(out, strings.Join(wordwrap.Lines(strings.Join(pfcpsim.Verbs(), " "), term.Columns), "\n"))
 			continue
 		case "quit", "exit":
 			return nil
@@ -103,7 +105,7 @@ func (c pfcpDecodeCommand) Run(out io.Writer) error {
 func (c pfcpDecodeCommand) decode(out io.Writer, digits string) error {
 	b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	if len(b) == 0 {
 		return nil
@@ -115,6 +117,10 @@ func (c pfcpDecodeCommand) decode(out io.Writer, digits string) error {
 	if c.JSON {
 		return plainjson.Lines(out).Encode(m)
 	}
-	printLines(out, m.String())
+	term.PrintLines(out, m.String())
 	return nil
+}
+
+func (pfcpDecodeCommand) Help() string {
+	return cli.Examples("plumb pfcp decode 2001000c00000100006000040badcafe", "plumb pfcp decode --json < messages.hex")
 }

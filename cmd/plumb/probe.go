@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/probe"
 	"github.com/plumbline-upf/plumbline/probe/find"
 )
@@ -62,9 +63,9 @@ func (s *probeSelector) selector() (find.Selector, error) {
 	}
 	switch {
 	case !s.Auto && s.PID == 0 && s.Netns == "" && s.Container == "" && s.Pod == "" && len(s.Iface) == 0:
-		return selector, usageError{errors.New("which UPF? want --auto, --pid, --netns, --container, --pod or --iface")}
+		return selector, cli.Usage(errors.New("which UPF? want --auto, --pid, --netns, --container, --pod or --iface"))
 	case s.PID < 0:
-		return selector, usageError{fmt.Errorf("--pid %d: want a process", s.PID)}
+		return selector, cli.Usage(fmt.Errorf("--pid %d: want a process", s.PID))
 	}
 	return selector, nil
 }
@@ -76,7 +77,7 @@ type probeRunCommand struct {
 	NAT      bool          `name:"nat" help:"N6 has translated addresses: packets are known again without addresses, ports and ICMP identifiers."`
 	InFlight int           `name:"in-flight" default:"65536" placeholder:"N" help:"Packets in a UPF that there is room for (default ${default})."`
 	Timeout  time.Duration `default:"1s" help:"Packets in the UPF for longer are lost (default ${default})."`
-	Timed    *sampleFlag   `placeholder:"1/N" help:"Time one packet in N, chosen by content, and only count the others: it costs less. Delays, losses and samples are of these then. Default: 1/1."`
+	Timed    *cli.OneIn    `placeholder:"1/N" help:"Time one packet in N, chosen by content, and only count the others: it costs less. Delays, losses and samples are of these then. Default: 1/1."`
 	Duration time.Duration `placeholder:"TIME" help:"End after so long (such as 60s); else with Ctrl-C."`
 	Interval time.Duration `default:"1s" help:"Between two looks (default ${default})."`
 	Parts    bool          `help:"Take delays apart, of UPFs that read packets from sockets and TUN devices: until the UPF has read them, and from then on. System calls of all processes cost a little more meanwhile."`
@@ -84,7 +85,7 @@ type probeRunCommand struct {
 	Plain    bool          `help:"Show no live view on a terminal."`
 	Ambig    float64       `name:"max-ambiguous" default:"1" placeholder:"PERCENT" help:"Withhold delays of a series, and fail in the end, if more packets of it could not be told apart (default ${default})."`
 
-	Sample *sampleFlag   `placeholder:"1/N" help:"Report one packet in N (1/1: each) in the files of samples. Default with such a file and without --tail: 1/1."`
+	Sample *cli.OneIn    `placeholder:"1/N" help:"Report one packet in N (1/1: each) in the files of samples. Default with such a file and without --tail: 1/1."`
 	Tail   time.Duration `placeholder:"TIME" help:"Report each packet that stayed longer."`
 
 	probeSampleFiles
@@ -129,23 +130,23 @@ Examples:
 func (c *probeRunCommand) validate() error {
 	switch {
 	case c.Interval < probeMinInterval || c.Interval > probeMaxInterval:
-		return usageError{fmt.Errorf("--interval %v: want %v to %v", c.Interval, probeMinInterval, probeMaxInterval)}
+		return cli.Usage(fmt.Errorf("--interval %v: want %v to %v", c.Interval, probeMinInterval, probeMaxInterval))
 	case c.Duration < 0:
-		return usageError{fmt.Errorf("--duration %v: want more than 0", c.Duration)}
+		return cli.Usage(fmt.Errorf("--duration %v: want more than 0", c.Duration))
 	case c.Timeout < time.Millisecond || c.Timeout > probeMaxTimeout:
-		return usageError{fmt.Errorf("--timeout %v: want 1ms to %v", c.Timeout, probeMaxTimeout)}
+		return cli.Usage(fmt.Errorf("--timeout %v: want 1ms to %v", c.Timeout, probeMaxTimeout))
 	case c.InFlight < 1 || c.InFlight > probeMaxInFlight:
-		return usageError{fmt.Errorf("--in-flight %d: want 1 to %d", c.InFlight, probeMaxInFlight)}
+		return cli.Usage(fmt.Errorf("--in-flight %d: want 1 to %d", c.InFlight, probeMaxInFlight))
 	case c.Tail < 0:
-		return usageError{fmt.Errorf("--tail %v: want more than 0", c.Tail)}
+		return cli.Usage(fmt.Errorf("--tail %v: want more than 0", c.Tail))
 	case c.Ambig < 0 || c.Ambig > 100:
-		return usageError{fmt.Errorf("--max-ambiguous %v: want 0 to 100 percent", c.Ambig)}
+		return cli.Usage(fmt.Errorf("--max-ambiguous %v: want 0 to 100 percent", c.Ambig))
 	case c.timed() > probeMaxTimed:
-		return usageError{fmt.Errorf("--timed 1/%d: want 1/1 to 1/%d", *c.Timed, probeMaxTimed)}
+		return cli.Usage(fmt.Errorf("--timed 1/%d: want 1/1 to 1/%d", *c.Timed, probeMaxTimed))
 	case c.Parts && c.timed() > 1:
-		return usageError{fmt.Errorf("--timed 1/%d with --parts: want one of them, since packets that are not timed share reads with those that are", c.timed())}
+		return cli.Usage(fmt.Errorf("--timed 1/%d with --parts: want one of them, since packets that are not timed share reads with those that are", c.timed()))
 	case (c.Sample != nil || c.Tail > 0) && !c.sampled():
-		return usageError{errors.New("--sample and --tail are for --csv, --parquet or --published-csv: want one of them")}
+		return cli.Usage(errors.New("--sample and --tail are for --csv, --parquet or --published-csv: want one of them"))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/probe"
 	"github.com/plumbline-upf/plumbline/probe/export"
@@ -21,21 +22,21 @@ type probeFiles struct {
 
 // open makes the files before the run, so that a name that cannot be written costs no
 // measurement.
-func (f *probeFiles) open() (outputs[*report.Probe], error) {
-	if err := makeOutputs(f.Hgrm); err != nil {
+func (f *probeFiles) open() (cli.Outputs[*report.Probe], error) {
+	if err := cli.MakeDirectory(f.Hgrm); err != nil {
 		return nil, err
 	}
-	return openOutputs(output[*report.Probe]{f.JSON, report.WriteProbe},
-		output[*report.Probe]{f.HTML, report.ProbeHTML}, output[*report.Probe]{f.SVG, report.ProbeSVG})
+	return cli.OpenOutputs(cli.To(f.JSON, report.WriteProbe),
+		cli.To(f.HTML, report.ProbeHTML), cli.To(f.SVG, report.ProbeSVG))
 }
 
-// write prints the result and fills the files.
-func (f *probeFiles) write(stdout io.Writer, files outputs[*report.Probe], p *report.Probe) error {
+// Write prints the result and fills the files.
+func (f *probeFiles) write(stdout io.Writer, files cli.Outputs[*report.Probe], p *report.Probe) error {
 	show := report.ProbeTable
 	if f.JSON == "-" {
 		show = report.WriteProbe
 	}
-	errs := []error{files.write(p), show(stdout, p)}
+	errs := []error{files.Write(p), show(stdout, p)}
 	if f.Hgrm != "" {
 		errs = append(errs, report.ProbeHgrm(f.Hgrm, p))
 	}
@@ -64,7 +65,7 @@ func (f *probeSampleFiles) create(clock export.Clock, device func(*probe.Sample)
 		if one.path == "" {
 			continue
 		}
-		file, err := createOutput(one.path, 0o600)
+		file, err := cli.Create(one.path, 0o600)
 		if err != nil {
 			return nil, errors.Join(err, s.close())
 		}

@@ -7,7 +7,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/probe/rematch"
 )
 
@@ -40,7 +42,7 @@ func (c *probeRematchCommand) Run(stdout io.Writer) error {
 	if c.File != "-" {
 		f, err := os.Open(c.File)
 		if err != nil {
-			return inputError(err)
+			return cli.InputError(err)
 		}
 		defer f.Close()
 		in = f
@@ -52,9 +54,9 @@ func (c *probeRematchCommand) Run(stdout io.Writer) error {
 	report, err := rematch.Read(in, options)
 	switch {
 	case errors.Is(err, rematch.ErrWindow):
-		return usageError{fmt.Errorf("--window: %w", err)}
+		return cli.Usage(fmt.Errorf("--window: %w", err))
 	case err != nil:
-		return inputError(fmt.Errorf("%s: %w", c.File, err))
+		return cli.InputError(fmt.Errorf("%s: %w", c.File, err))
 	case c.JSON:
 		return plainjson.Write(stdout, report)
 	}
@@ -68,12 +70,12 @@ func printRematch(w io.Writer, r *rematch.Report) error {
 		fmt.Fprintf(w, ", frames enter %d octets longer", r.Overhead)
 	}
 	fmt.Fprint(w, "\n\n")
-	candidates := newTable(w, "slice", "entries", "exits", "none", "one", "several", "several %", "mean", "most")
+	candidates := term.NewTable(w, "slice", "entries", "exits", "none", "one", "several", "several %", "mean", "most")
 	for _, s := range r.Slices {
 		c := s.Candidates
-		candidates.row(s.Name, s.Entries, s.Exits, s.Strangers, c.One, c.Several, fmt.Sprintf("%.2f", 100*c.Share()), fmt.Sprintf("%.1f", c.Mean()), c.Most)
+		candidates.Row(s.Name, s.Entries, s.Exits, s.Strangers, c.One, c.Several, fmt.Sprintf("%.2f", 100*c.Share()), fmt.Sprintf("%.1f", c.Mean()), c.Most)
 	}
-	if err := candidates.flush(); err != nil {
+	if err := candidates.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "\nnone, one, several: exits by how many entries they could belong to")
@@ -90,7 +92,7 @@ func printRematch(w io.Writer, r *rematch.Report) error {
 
 // printPairings prints a row for each slice and pairing.
 func printPairings(w io.Writer, r *rematch.Report) error {
-	t := newTable(w, "slice", "pairing", "pairs", "P50 µs", "P90 µs", "P99 µs", "P99.9 µs", "max µs", "wrong length", "overtaken", "not as written")
+	t := term.NewTable(w, "slice", "pairing", "pairs", "P50 µs", "P90 µs", "P99 µs", "P99.9 µs", "max µs", "wrong length", "overtaken", "not as written")
 	for _, s := range r.Slices {
 		for _, row := range []struct {
 			name string
@@ -100,14 +102,14 @@ func printPairings(w io.Writer, r *rematch.Report) error {
 			if p.Pairs == 0 {
 				continue
 			}
-			t.row(s.Name, row.name, p.Pairs, microseconds(p.P50NS), microseconds(p.P90NS), microseconds(p.P99NS), microseconds(p.P999NS), microseconds(p.MaxNS),
+			t.Row(s.Name, row.name, p.Pairs, microseconds(p.P50NS), microseconds(p.P90NS), microseconds(p.P99NS), microseconds(p.P999NS), microseconds(p.MaxNS),
 				p.WrongLength, p.Overtaken, p.Differing)
 		}
 		if b := s.Bounds; b.Pairs > 0 {
-			t.row(s.Name, "any", b.Pairs, between(b.P50), between(b.P90), between(b.P99), between(b.P999), "", "", "", "")
+			t.Row(s.Name, "any", b.Pairs, between(b.P50), between(b.P90), between(b.P99), between(b.P999), "", "", "", "")
 		}
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // microseconds shows nanoseconds as microseconds.

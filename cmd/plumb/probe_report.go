@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
@@ -34,7 +35,7 @@ func (c *probeReportCommand) Run(_ context.Context, stdout io.Writer) error {
 	}
 	result, err := report.ReadProbeFile(c.File)
 	if err != nil {
-		return errors.Join(inputError(err), files.discard())
+		return errors.Join(cli.InputError(err), files.Discard())
 	}
 	return errors.Join(c.write(stdout, files, result))
 }

@@ -6,12 +6,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/lab/host"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/probe"
@@ -30,10 +30,10 @@ func (c *probeRunCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := needsRoot("probe"); err != nil {
+	if err := cli.NeedsRoot("probe"); err != nil {
 		return err
 	}
-	if err := checkOutputs(c.CSV, c.Parquet, c.Published, c.Hlog); err != nil {
+	if err := cli.CheckOutputs(c.CSV, c.Parquet, c.Published, c.Hlog); err != nil {
 		return err
 	}
 	files, err := c.open()
@@ -42,7 +42,7 @@ func (c *probeRunCommand) Run(ctx context.Context, stdout io.Writer) error {
 	}
 	result, err := c.measure(ctx, selector)
 	if result == nil {
-		return errors.Join(err, files.discard())
+		return errors.Join(err, files.Discard())
 	}
 	return errors.Join(err, c.write(stdout, files, result), result.Usable())
 }
@@ -50,7 +50,7 @@ func (c *probeRunCommand) Run(ctx context.Context, stdout io.Writer) error {
 // measure returns what was measured before an error as well, if there was anything.
 func (c *probeRunCommand) measure(ctx context.Context, selector find.Selector) (_ *report.Probe, err error) {
 	view := newProbeLive(os.Stderr, c)
-	defer view.close()
+	defer view.Close()
 	config, err := c.config(selector, view)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (c *probeRunCommand) config(selector find.Selector, log io.Writer) (watch.C
 	}
 	slices, err := slicemap.Load(c.Slices)
 	if err != nil {
-		return config, usageError{err}
+		return config, cli.Usage(err)
 	}
 	config.Slices = slices
 	return config, nil
@@ -116,7 +116,7 @@ func (r *probeRun) start(ctx context.Context) (err error) {
 		}
 	}
 	if r.command.Metrics != "" {
-		if err := serveMetrics(ctx, r.command.Metrics, "probe", r.log, &r.metrics); err != nil {
+		if err := cli.ServeMetrics(ctx, r.command.Metrics, "probe", r.log, &r.metrics); err != nil {
 			return err
 		}
 	}
@@ -229,8 +229,7 @@ func (r *probeRun) result() (*report.Probe, error) {
 		return nil, err
 	}
 	c := r.command
-	info, _ := debug.ReadBuildInfo()
-	version, commit := builtFrom(info, commit)
+	version, commit := cli.Built()
 	result.Host = export.Host(host.Describe(version, commit, "plumb "+strings.Join(os.Args[1:], " ")))
 	result.Settings = export.Settings{
 		InFlight: c.InFlight, TimeoutNS: int64(c.Timeout), NAT: c.NAT, IntervalNS: int64(c.Interval),

@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/plumbline-upf/plumbline/internal/printable"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/probe"
 	"github.com/plumbline-upf/plumbline/probe/export"
 )
@@ -54,7 +54,7 @@ func (s *probeScreen) render(width, height int) []string {
 	}
 	lines = lines[:min(len(lines), max(height, 1))]
 	for i, line := range lines {
-		lines[i] = cutTo(printable.Line(strings.TrimRight(line, " ")), width)
+		lines[i] = term.CutTo(printable.Line(strings.TrimRight(line, " ")), width)
 	}
 	return lines
 }
@@ -90,9 +90,9 @@ func about(u *export.UPF) string {
 		pid = fmt.Sprintf("PID %d", u.PID)
 	}
 	if u.Missing != "" {
-		missing = "missing: " + firstLine(u.Missing)
+		missing = "missing: " + term.FirstLine(u.Missing)
 	}
-	return join("  ", u.Name, join(", ", u.Command, pid, u.Container, u.Datapath), missing)
+	return term.Join("  ", u.Name, term.Join(", ", u.Command, pid, u.Container, u.Datapath), missing)
 }
 
 // seriesLines are the slices of a UPF, under a heading.
@@ -107,15 +107,15 @@ func (s *probeScreen) seriesLines(upf string, width int) []string {
 		p50, p90, p99, p999, most := delayTexts(l.Recent)
 		rows = append(rows, []string{
 			export.SliceName(l.Slice), way, fmt.Sprintf("%.2f", l.PPS/1e3), fmt.Sprintf("%.2f", l.BPS/1e6), p50, p90, p99, p999, most,
-			fmt.Sprint(l.Lost), fmt.Sprint(l.InFlight), fmt.Sprint(l.Ambiguous), sparkline(l.Past[max(0, len(l.Past)-20):]),
+			fmt.Sprint(l.Lost), fmt.Sprint(l.InFlight), fmt.Sprint(l.Ambiguous), term.Sparkline(l.Past[max(0, len(l.Past)-20):]),
 		})
 	}
 	if len(rows) == 0 {
 		return []string{"  no packets yet"}
 	}
-	return liveRows(width, rows, []liveColumn{
-		{"slice", -10, 0}, {"way", -3, 0}, {"kpps", 7, 0}, {"Mbit/s", 7, 5}, {"p50 µs", 7, 0}, {"p90", 7, 4}, {"p99", 7, 0}, {"p99.9", 7, 2},
-		{"max", 7, 1}, {"lost", 6, 0}, {"inside", 6, 3}, {"ambig.", 6, 0}, {"p99 of late", -20, 6},
+	return term.LiveRows(width, rows, []term.LiveColumn{
+		{Name: "slice", Width: -10}, {Name: "way", Width: -3}, {Name: "kpps", Width: 7}, {Name: "Mbit/s", Width: 7, Rank: 5}, {Name: "p50 µs", Width: 7}, {Name: "p90", Width: 7, Rank: 4}, {Name: "p99", Width: 7}, {Name: "p99.9", Width: 7, Rank: 2},
+		{Name: "max", Width: 7, Rank: 1}, {Name: "lost", Width: 6}, {Name: "inside", Width: 6, Rank: 3}, {Name: "ambig.", Width: 6}, {Name: "p99 of late", Width: -20, Rank: 6},
 	})
 }
 
@@ -139,9 +139,9 @@ func (s *probeScreen) n4Lines(upf string, width int) []string {
 	if len(rows) == 0 {
 		return nil
 	}
-	lines := liveRows(width, rows, []liveColumn{
-		{"N4 request", -24, 0}, {"answered", 8, 0}, {"p50 µs", 7, 0}, {"p90", 7, 4}, {"p99", 7, 0}, {"p99.9", 7, 3}, {"max", 7, 1},
-		{"rejected", 8, 0}, {"no answer", 9, 2}, {"again", 6, 5},
+	lines := term.LiveRows(width, rows, []term.LiveColumn{
+		{Name: "N4 request", Width: -24}, {Name: "answered", Width: 8}, {Name: "p50 µs", Width: 7}, {Name: "p90", Width: 7, Rank: 4}, {Name: "p99", Width: 7}, {Name: "p99.9", Width: 7, Rank: 3}, {Name: "max", Width: 7, Rank: 1},
+		{Name: "rejected", Width: 8}, {Name: "no answer", Width: 9, Rank: 2}, {Name: "again", Width: 6, Rank: 5},
 	})
 	if n := s.n4FragmentsOf(upf); n > 0 {
 		lines = append(lines, fmt.Sprintf("  N4: %d in IP fragments, of which the first alone is seen", n))
@@ -163,17 +163,5 @@ func delayTexts(h *hdrhistogram.Histogram) (p50, p90, p99, p999, most string) {
 		return "-", "-", "-", "-", "-"
 	}
 	v := h.ValueAtPercentilesSlice([]float64{50, 90, 99, 99.9})
-	return delayText(v[0]), delayText(v[1]), delayText(v[2]), delayText(v[3]), delayText(h.Max())
-}
-
-// delayText is µs with three or four places.
-func delayText(ns int64) string {
-	us := float64(ns) / 1e3
-	switch size := math.Abs(us); {
-	case size < 10:
-		return fmt.Sprintf("%.2f", us)
-	case size < 1000:
-		return fmt.Sprintf("%.1f", us)
-	}
-	return fmt.Sprintf("%.0f", us)
+	return term.DelayText(v[0]), term.DelayText(v[1]), term.DelayText(v[2]), term.DelayText(v[3]), term.DelayText(h.Max())
 }

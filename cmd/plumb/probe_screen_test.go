@@ -9,6 +9,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/probe"
 	"github.com/plumbline-upf/plumbline/probe/export"
 )
@@ -114,7 +115,7 @@ func TestProbeScreenTimed(t *testing.T) {
 
 // TestProbeTimedFlag: parts need all packets, and what is no part is refused.
 func TestProbeTimedFlag(t *testing.T) {
-	valid := func(timed sampleFlag, parts bool) error {
+	valid := func(timed cli.OneIn, parts bool) error {
 		c := probeRunCommand{Timed: &timed, Parts: parts, Interval: time.Second, Timeout: time.Second, InFlight: 1}
 		return c.validate()
 	}
@@ -122,7 +123,7 @@ func TestProbeTimedFlag(t *testing.T) {
 		t.Error(err)
 	}
 	for _, err := range []error{valid(16, true), valid(1<<21, false)} {
-		if exitCode(err) != exitUsage {
+		if cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("got %v, want a usage error", err)
 		}
 	}

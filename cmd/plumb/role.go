@@ -12,6 +12,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/upf"
 	"github.com/plumbline-upf/plumbline/upf/privilege"
 )
@@ -22,7 +23,7 @@ var roleCommands = map[upf.Role]string{
 
 // runRole is a UPF, or a part of one, as a process.
 func runRole(ctx context.Context, file string, role upf.Role) error {
-	if err := wantConfig(file, roleCommands[role]); err != nil {
+	if err := cli.WantConfig(file, roleCommands[role]); err != nil {
 		return err
 	}
 	config, err := loadRole(file, role)
@@ -33,8 +34,8 @@ func runRole(ctx context.Context, file string, role upf.Role) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	hangUp(running, log)
-	tables := limitMemory(running, log) // sessions are restored within it
-	s, err := startRole(ctx, config, upf.Options{Log: log, Commit: commit})
+	tables := cli.LimitMemory(running, log) // sessions are restored within it
+	s, err := startRole(ctx, config, upf.Options{Log: log, Commit: cli.Commit})
 	if err != nil {
 		return err
 	}
@@ -89,9 +90,9 @@ type checkConfig struct {
 	Live bool   `help:"Check against this machine, too: devices, addresses, forwarding, ports, store, Redis, P4 target."`
 }
 
-// check says "ok", or all that is wrong.
+// Check says "ok", or all that is wrong.
 func (c *checkConfig) check(ctx context.Context, stdout io.Writer, flag string, role upf.Role) error {
-	file, err := oneFile(c.File, flag)
+	file, err := cli.OneFile(c.File, flag)
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (c *checkConfig) check(ctx context.Context, stdout io.Writer, flag string, 
 			fmt.Fprintf(stdout, "%s: a UPF runs with this api.socket, and has to end before another one can start: it has %s\n", file, strings.Join(held, ", "))
 		}
 	}
-	return sayOK(stdout, file)
+	return cli.SayOK(stdout, file)
 }
 
 // loadRole reads a configuration, which has to be that of the role.
@@ -119,7 +120,7 @@ func loadRole(file string, role upf.Role) (*upf.Config, error) {
 	}
 	if got := config.Role(); got != role {
 		return nil, fmt.Errorf("%w: %s is a configuration of '%s', not of '%s' (datapath: agents, bus.agent)",
-			errUsage, file, roleCommands[got], roleCommands[role])
+			cli.ErrUsage, file, roleCommands[got], roleCommands[role])
 	}
 	return config, nil
 }
@@ -129,7 +130,7 @@ func loadConfig(file string) (*upf.Config, error) {
 	config, err := upf.Load(file)
 	var wrong *upf.ConfigError
 	if errors.As(err, &wrong) {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
-	return config, inputError(err)
+	return config, cli.InputError(err)
 }

@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/netip"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
@@ -39,7 +41,7 @@ Examples:
 // Run prints one line per session.
 func (c *sessionsCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if c.Limit < 0 {
-		return fmt.Errorf("%w: --limit %d: want 0 (all) or more", errUsage, c.Limit)
+		return fmt.Errorf("%w: --limit %d: want 0 (all) or more", cli.ErrUsage, c.Limit)
 	}
 	page, err := c.fetch(ctx, upf.NewClient(c.Socket))
 	if err != nil {
@@ -48,11 +50,11 @@ func (c *sessionsCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if c.JSON {
 		return plainjson.Write(stdout, page)
 	}
-	t := newTable(stdout, "SEID", "CP SEID", "CP NODE ID", "UE ADDRESS", "TEID", "SLICE", "PDR", "FAR", "QER", "URR")
+	t := term.NewTable(stdout, "SEID", "CP SEID", "CP NODE ID", "UE ADDRESS", "TEID", "SLICE", "PDR", "FAR", "QER", "URR")
 	for _, s := range page.Sessions {
-		t.row(s.SEID, s.CPSEID, s.NodeID, words(s.UEAddresses), words(s.TEIDs), s.Slice, s.PDRs, s.FARs, s.QERs, s.URRs)
+		t.Row(s.SEID, s.CPSEID, s.NodeID, term.Words(s.UEAddresses), term.Words(s.TEIDs), s.Slice, s.PDRs, s.FARs, s.QERs, s.URRs)
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "%d of %d sessions\n", len(page.Sessions), page.Total)

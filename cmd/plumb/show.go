@@ -6,7 +6,9 @@ import (
 	"io"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
@@ -42,15 +44,15 @@ func (c *showAssociations) Run(ctx context.Context, stdout io.Writer) error {
 	if c.JSON {
 		return plainjson.Write(stdout, a)
 	}
-	t := newTable(stdout, "CP NODE ID", "ADDRESS", "SINCE", "SESSIONS", "PATH", "CP STARTED")
+	t := term.NewTable(stdout, "CP NODE ID", "ADDRESS", "SINCE", "SESSIONS", "PATH", "CP STARTED")
 	for _, a := range a.Associations {
 		path := "up"
 		if a.PathDown {
 			path = "down"
 		}
-		t.row(a.NodeID, a.Address, a.Since.Format(time.RFC3339), a.Sessions, path, a.RecoveryTimeStamp.Format(time.RFC3339))
+		t.Row(a.NodeID, a.Address, a.Since.Format(time.RFC3339), a.Sessions, path, a.RecoveryTimeStamp.Format(time.RFC3339))
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 type showDatapath struct{ upfFlags }
@@ -64,10 +66,10 @@ func (c *showDatapath) Run(ctx context.Context, stdout io.Writer) error {
 	if c.JSON {
 		return plainjson.Write(stdout, d)
 	}
-	printLine(stdout, datapathLine(d))
-	printLine(stdout, fmt.Sprintf("since %s: %s", d.Since.Format(time.RFC3339), d.Why))
+	term.PrintLine(stdout, datapathLine(d))
+	term.PrintLine(stdout, fmt.Sprintf("since %s: %s", d.Since.Format(time.RFC3339), d.Why))
 	if b := d.Buffer; b != nil {
-		printLine(stdout, fmt.Sprintf("buffer: packets of %d sessions, %d of %d packets, %d of %d octets",
+		term.PrintLine(stdout, fmt.Sprintf("buffer: packets of %d sessions, %d of %d packets, %d of %d octets",
 			b.Sessions, b.Packets, b.MaxPackets, b.Octets, b.MaxOctets))
 	}
 	for _, print := range []func() error{
@@ -87,7 +89,7 @@ func (c *showDatapath) Run(ctx context.Context, stdout io.Writer) error {
 func datapathLine(d *upf.Datapath) string {
 	line := "datapath " + d.Name
 	if len(d.N3Addresses) > 0 {
-		line += " at " + words(d.N3Addresses)
+		line += " at " + term.Words(d.N3Addresses)
 	}
 	if d.MaxSessions > 0 {
 		line += fmt.Sprintf(", %d sessions at most, %d octets of tables", d.MaxSessions, d.MemoryOctets)
@@ -107,20 +109,20 @@ func printTarget(w io.Writer, t *upf.Target) error {
 	if !t.Up {
 		state = "away"
 	}
-	printLine(w, fmt.Sprintf("target: device %d %s, %s since %s", t.DeviceID, where, state, t.Since.Format(time.RFC3339)))
+	term.PrintLine(w, fmt.Sprintf("target: device %d %s, %s since %s", t.DeviceID, where, state, t.Since.Format(time.RFC3339)))
 	if t.Why != "" {
-		printLine(w, "target: "+t.Why)
+		term.PrintLine(w, "target: "+t.Why)
 	}
-	printLine(w, fmt.Sprintf("target: forwards %d sessions, the CPU %d, of which %d wait for the target", t.Sessions, t.CPUSessions, t.WaitingSessions))
+	term.PrintLine(w, fmt.Sprintf("target: forwards %d sessions, the CPU %d, of which %d wait for the target", t.Sessions, t.CPUSessions, t.WaitingSessions))
 	if len(t.Handed) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w)
-	list := newTable(w, "HANDED TO THE CPU", "PACKETS")
+	list := term.NewTable(w, "HANDED TO THE CPU", "PACKETS")
 	for _, h := range t.Handed {
-		list.row(h.Reason, h.Packets)
+		list.Row(h.Reason, h.Packets)
 	}
-	return list.flush()
+	return list.Flush()
 }
 
 func printTables(w io.Writer, tables []upf.TableUse) error {
@@ -128,11 +130,11 @@ func printTables(w io.Writer, tables []upf.TableUse) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	t := newTable(w, "TABLE", "USED", "MAX")
+	t := term.NewTable(w, "TABLE", "USED", "MAX")
 	for _, table := range tables {
-		t.row(table.Name, table.Used, table.Max)
+		t.Row(table.Name, table.Used, table.Max)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // printAgents prints one line per datapath that is another process, and one per
@@ -142,7 +144,7 @@ func printAgents(w io.Writer, agents []upf.AgentState) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	t := newTable(w, "AGENT", "NUMBER", "STATE", "DATAPATH", "DESIRED", "HELD", "REFUSED", "BUFFERED PACKETS", "MAX", "OCTETS", "MAX")
+	t := term.NewTable(w, "AGENT", "NUMBER", "STATE", "DATAPATH", "DESIRED", "HELD", "REFUSED", "BUFFERED PACKETS", "MAX", "OCTETS", "MAX")
 	for _, a := range agents {
 		state, buffer := "down", &upf.Buffered{}
 		if a.Up {
@@ -151,19 +153,19 @@ func printAgents(w io.Writer, agents []upf.AgentState) error {
 		if a.Buffer != nil {
 			buffer = a.Buffer
 		}
-		t.row(a.Name, a.Number, state, a.Datapath, a.Desired, a.Sessions, a.Refused, buffer.Packets, buffer.MaxPackets, buffer.Octets, buffer.MaxOctets)
+		t.Row(a.Name, a.Number, state, a.Datapath, a.Desired, a.Sessions, a.Refused, buffer.Packets, buffer.MaxPackets, buffer.Octets, buffer.MaxOctets)
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	t = newTable(w, "AGENT", "TABLE", "USED", "MAX")
+	t = term.NewTable(w, "AGENT", "TABLE", "USED", "MAX")
 	for _, a := range agents {
 		for _, table := range a.Tables {
-			t.row(a.Name, table.Name, table.Used, table.Max)
+			t.Row(a.Name, table.Name, table.Used, table.Max)
 		}
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func printDevices(w io.Writer, devices []upf.Device) error {
@@ -171,11 +173,11 @@ func printDevices(w io.Writer, devices []upf.Device) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	t := newTable(w, "INTERFACE", "DEVICE", "XDP MODE", "MTU")
+	t := term.NewTable(w, "INTERFACE", "DEVICE", "XDP MODE", "MTU")
 	for _, d := range devices {
-		t.row(d.Interface, d.Name, d.Mode, d.MTU)
+		t.Row(d.Interface, d.Name, d.Mode, d.MTU)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 type showSlices struct{ upfFlags }
@@ -189,12 +191,12 @@ func (c *showSlices) Run(ctx context.Context, stdout io.Writer) error {
 	if c.JSON {
 		return plainjson.Write(stdout, s)
 	}
-	t := newTable(stdout, "SLICE", "S-NSSAI", "DNN", "SESSIONS", "UL PACKETS", "UL OCTETS", "UL DROPPED", "DL PACKETS", "DL OCTETS", "DL DROPPED")
+	t := term.NewTable(stdout, "SLICE", "S-NSSAI", "DNN", "SESSIONS", "UL PACKETS", "UL OCTETS", "UL DROPPED", "DL PACKETS", "DL OCTETS", "DL DROPPED")
 	for _, x := range s.Slices {
-		t.row(x.Name, x.SNSSAI, words(x.DNNs), x.Sessions, x.Uplink.Packets, x.Uplink.Octets, x.Uplink.DroppedPackets,
+		t.Row(x.Name, x.SNSSAI, term.Words(x.DNNs), x.Sessions, x.Uplink.Packets, x.Uplink.Octets, x.Uplink.DroppedPackets,
 			x.Downlink.Packets, x.Downlink.Octets, x.Downlink.DroppedPackets)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 type showPeers struct{ upfFlags }
@@ -208,11 +210,11 @@ func (c *showPeers) Run(ctx context.Context, stdout io.Writer) error {
 	if c.JSON {
 		return plainjson.Write(stdout, p)
 	}
-	t := newTable(stdout, "INTERFACE", "NEXT HOP", "DEVICE", "MAC", "MTU", "USES")
+	t := term.NewTable(stdout, "INTERFACE", "NEXT HOP", "DEVICE", "MAC", "MTU", "USES")
 	for _, p := range p.Peers {
-		t.row(p.Interface, p.Address, p.Device, p.MAC, p.MTU, p.Uses)
+		t.Row(p.Interface, p.Address, p.Device, p.MAC, p.MTU, p.Uses)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 type showConfig struct{ upfFlags }
@@ -232,4 +234,24 @@ func (c *showConfig) Run(ctx context.Context, stdout io.Writer) error {
 	}
 	_, err = stdout.Write(text)
 	return err
+}
+
+func (showAssociations) Help() string {
+	return cli.Examples("plumb show associations", "plumb show associations --socket /run/plumbline/n4.sock")
+}
+
+func (showDatapath) Help() string {
+	return cli.Examples("plumb show datapath", "plumb show datapath --json")
+}
+
+func (showSlices) Help() string {
+	return cli.Examples("plumb show slices", "plumb show slices --json")
+}
+
+func (showPeers) Help() string {
+	return cli.Examples("plumb show peers", "plumb show peers --json")
+}
+
+func (showConfig) Help() string {
+	return cli.Examples("plumb show config > upf.yaml")
 }

@@ -4,31 +4,32 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
 func printPDRs(w io.Writer, pdrs []upf.PDR) error {
 	fmt.Fprintln(w)
-	t := newTable(w, "PDR", "PRECEDENCE", "FROM", "F-TEID", "UE ADDRESS", "QFI", "NETWORK INSTANCE", "OHR", "FAR", "QER", "URR",
+	t := term.NewTable(w, "PDR", "PRECEDENCE", "FROM", "F-TEID", "UE ADDRESS", "QFI", "NETWORK INSTANCE", "OHR", "FAR", "QER", "URR",
 		"PACKETS", "OCTETS", "DROPPED")
 	for _, p := range pdrs {
-		t.row(p.ID, p.Precedence, p.SourceInterface, endpoint(p.FTEID), words(p.UEAddresses), words(p.QFIs), p.NetworkInstance,
-			p.OuterHeaderRemoval, number(p.FARID), words(p.QERIDs), words(p.URRIDs), p.Usage.Packets, p.Usage.Octets, p.Usage.DroppedPackets)
+		t.Row(p.ID, p.Precedence, p.SourceInterface, endpoint(p.FTEID), term.Words(p.UEAddresses), term.Words(p.QFIs), p.NetworkInstance,
+			p.OuterHeaderRemoval, number(p.FARID), term.Words(p.QERIDs), term.Words(p.URRIDs), p.Usage.Packets, p.Usage.Octets, p.Usage.DroppedPackets)
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	for i := range pdrs {
 		p := &pdrs[i]
 		more := notes{w, fmt.Sprintf("PDR %d", p.ID)}
-		more.some("Traffic Endpoint", words(p.TrafficEndpoints))
+		more.some("Traffic Endpoint", term.Words(p.TrafficEndpoints))
 		if p.Inherits {
 			more.add("found by what the session's other PDRs have")
 		}
 		if p.FARID == nil {
 			more.add("no FAR yet: packets are dropped (incomplete)")
 		}
-		more.some("framed routes", words(p.FramedRoutes))
+		more.some("framed routes", term.Words(p.FramedRoutes))
 		for _, f := range p.Filters {
 			more.add(f)
 		}
@@ -48,11 +49,11 @@ func printPDRs(w io.Writer, pdrs []upf.PDR) error {
 
 func printFARs(w io.Writer, fars []upf.FAR) error {
 	fmt.Fprintln(w)
-	t := newTable(w, "FAR", "ACTION", "TO", "OUTER HEADER", "NETWORK INSTANCE", "DSCP", "BAR")
+	t := term.NewTable(w, "FAR", "ACTION", "TO", "OUTER HEADER", "NETWORK INSTANCE", "DSCP", "BAR")
 	for _, f := range fars {
-		t.row(f.ID, f.ApplyAction, f.DestinationInterface, creation(f.OuterHeaderCreation), f.NetworkInstance, number(f.DSCP), number(f.BARID))
+		t.Row(f.ID, f.ApplyAction, f.DestinationInterface, creation(f.OuterHeaderCreation), f.NetworkInstance, number(f.DSCP), number(f.BARID))
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	for i := range fars {
@@ -66,7 +67,7 @@ func printFARs(w io.Writer, fars []upf.FAR) error {
 		if r := f.Redirect; r != nil {
 			more.some("redirect to", redirect(r))
 		}
-		more.some("Proxying", words(f.Proxying))
+		more.some("Proxying", term.Words(f.Proxying))
 		for _, d := range f.Duplicates {
 			text := d.DestinationInterface
 			if d.OuterHeaderCreation != nil {
@@ -102,7 +103,7 @@ func redirect(r *upf.Redirect) string {
 	if r.IPv6.IsValid() {
 		to = append(to, r.IPv6.String())
 	}
-	return words(to)
+	return term.Words(to)
 }
 
 // number is "" for what is absent.

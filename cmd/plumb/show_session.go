@@ -6,7 +6,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
@@ -24,17 +26,17 @@ func (c *showSession) Run(ctx context.Context, stdout io.Writer) error {
 	if c.JSON {
 		return plainjson.Write(stdout, s)
 	}
-	printLine(stdout, fmt.Sprintf("SEID %s, of CP function %s (its SEID %s)", s.SEID, s.NodeID, s.CPSEID))
+	term.PrintLine(stdout, fmt.Sprintf("SEID %s, of CP function %s (its SEID %s)", s.SEID, s.NodeID, s.CPSEID))
 	for _, about := range []struct{ name, value string }{{"slice", s.Slice}, {"S-NSSAI", s.SNSSAI}, {"DNN", s.DNN}, {"PDN type", s.PDNType}} {
 		if about.value != "" {
-			printLine(stdout, about.name+" "+about.value)
+			term.PrintLine(stdout, about.name+" "+about.value)
 		}
 	}
 	if s.InactivityTimer != 0 {
 		fmt.Fprintf(stdout, "User Plane Inactivity Timer %ds\n", s.InactivityTimer)
 	}
 	if len(s.FQCSIDs) > 0 {
-		printLine(stdout, "FQ-CSID "+words(s.FQCSIDs))
+		term.PrintLine(stdout, "FQ-CSID "+term.Words(s.FQCSIDs))
 	}
 	if s.Reports != 0 {
 		fmt.Fprintf(stdout, "%d Usage Reports that the CP function has not acknowledged\n", s.Reports)
@@ -62,16 +64,16 @@ func printQERs(w io.Writer, qers []upf.QER) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	t := newTable(w, "QER", "QFI", "UL GATE", "DL GATE", "UL MBR", "DL MBR", "UL GBR", "DL GBR")
+	t := term.NewTable(w, "QER", "QFI", "UL GATE", "DL GATE", "UL MBR", "DL MBR", "UL GBR", "DL GBR")
 	for _, q := range qers {
 		qfi := ""
 		if q.QFI != 0 {
 			qfi = fmt.Sprint(q.QFI)
 		}
-		t.row(q.ID, qfi, gate(q.UplinkGateClosed), gate(q.DownlinkGateClosed),
+		t.Row(q.ID, qfi, gate(q.UplinkGateClosed), gate(q.DownlinkGateClosed),
 			rate(q.UplinkMBR), rate(q.DownlinkMBR), rate(q.UplinkGBR), rate(q.DownlinkGBR))
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	for i := range qers {
@@ -115,15 +117,15 @@ func printBARs(w io.Writer, bars []upf.BAR) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	t := newTable(w, "BAR", "NOTIFICATION DELAY", "PACKETS", "DL BUFFERING DURATION")
+	t := term.NewTable(w, "BAR", "NOTIFICATION DELAY", "PACKETS", "DL BUFFERING DURATION")
 	for _, b := range bars {
 		duration := ""
 		if b.DurationMs != 0 {
 			duration = milliseconds(b.DurationMs).String()
 		}
-		t.row(b.ID, fmt.Sprintf("%dms", b.NotificationDelayMs), b.Packets, duration)
+		t.Row(b.ID, fmt.Sprintf("%dms", b.NotificationDelayMs), b.Packets, duration)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func printEndpoints(w io.Writer, endpoints []upf.TrafficEndpoint) error {
@@ -131,16 +133,16 @@ func printEndpoints(w io.Writer, endpoints []upf.TrafficEndpoint) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	t := newTable(w, "TRAFFIC ENDPOINT", "F-TEID", "UE ADDRESS", "QFI", "NETWORK INSTANCE")
+	t := term.NewTable(w, "TRAFFIC ENDPOINT", "F-TEID", "UE ADDRESS", "QFI", "NETWORK INSTANCE")
 	for _, e := range endpoints {
-		t.row(e.ID, endpoint(e.FTEID), words(e.UEAddresses), words(e.QFIs), e.NetworkInstance)
+		t.Row(e.ID, endpoint(e.FTEID), term.Words(e.UEAddresses), term.Words(e.QFIs), e.NetworkInstance)
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, e := range endpoints {
 		more := notes{w, fmt.Sprintf("Traffic Endpoint %d", e.ID)}
-		more.some("framed routes", words(e.FramedRoutes))
+		more.some("framed routes", term.Words(e.FramedRoutes))
 		if e.EthernetSession {
 			more.add("Ethernet PDU session")
 		}
@@ -155,7 +157,7 @@ type notes struct {
 }
 
 func (n notes) add(what ...any) {
-	printLine(n.w, n.rule+": "+strings.TrimSuffix(fmt.Sprintln(what...), "\n"))
+	term.PrintLine(n.w, n.rule+": "+strings.TrimSuffix(fmt.Sprintln(what...), "\n"))
 }
 
 // some adds a line if there is a value.
@@ -196,4 +198,8 @@ func rate(bps *uint64) string {
 		v, unit = v/1000, unit+1
 	}
 	return fmt.Sprintf("%d%s", v, units[unit])
+}
+
+func (showSession) Help() string {
+	return cli.Examples("plumb show session 0x00880fa347000000", "plumb show session 0x00880fa347000000 --json")
 }

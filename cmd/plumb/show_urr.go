@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
@@ -14,15 +15,15 @@ func printURRs(w io.Writer, urrs []upf.URR) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	t := newTable(w, "URR", "METHOD", "TRIGGERS", "THRESHOLD", "QUOTA", "UL OCTETS", "DL OCTETS", "UL PACKETS", "DL PACKETS", "REPORTS",
+	t := term.NewTable(w, "URR", "METHOD", "TRIGGERS", "THRESHOLD", "QUOTA", "UL OCTETS", "DL OCTETS", "UL PACKETS", "DL PACKETS", "REPORTS",
 		"UL REPORTED", "DL REPORTED")
 	for i := range urrs {
 		u := &urrs[i]
-		t.row(u.ID, u.Method, u.Triggers, limits(u.VolumeThreshold, some(u.TimeThreshold), some(u.EventThreshold)),
+		t.Row(u.ID, u.Method, u.Triggers, limits(u.VolumeThreshold, some(u.TimeThreshold), some(u.EventThreshold)),
 			limits(u.VolumeQuota, u.TimeQuota, u.EventQuota), u.UplinkOctets, u.DownlinkOctets, u.UplinkPackets, u.DownlinkPackets,
 			u.Reports, u.Reported.UplinkOctets, u.Reported.DownlinkOctets)
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	for i := range urrs {
@@ -48,7 +49,7 @@ func noteURR(more notes, u *upf.URR) {
 		more.some("subsequent threshold", limits(u.SubsequentVolumeThreshold, some(u.SubsequentTimeThreshold), some(u.SubsequentEventThreshold)))
 		more.some("subsequent quota", limits(u.SubsequentVolumeQuota, u.SubsequentTimeQuota, u.SubsequentEventQuota))
 	}
-	more.some("Linked URR", words(u.LinkedURRs))
+	more.some("Linked URR", term.Words(u.LinkedURRs))
 	more.some("Quota Action: FAR", number(u.QuotaFAR))
 	more.some("Dropped DL Traffic Threshold", dropped(u.DroppedThreshold))
 	more.some("dropped instead of buffered", dropped(u.DroppedDownlink))

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/lab/apps"
 	"github.com/plumbline-upf/plumbline/lab/dut"
 	"github.com/plumbline-upf/plumbline/lab/host"
@@ -68,44 +69,43 @@ func (c *slicesCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := checkOutputs(c.JSON); err != nil {
+	if err := cli.CheckOutputs(c.JSON); err != nil {
 		return err
 	}
-	if err := needsRoot("slices"); err != nil {
+	if err := cli.NeedsRoot("slices"); err != nil {
 		return err
 	}
 	if err := apps.Needs(); err != nil {
-		return unsupportedError{fmt.Errorf("slices: %w", err)}
+		return cli.Unsupported(fmt.Errorf("slices: %w", err))
 	}
-	files, err := openOutputs(output[*report.Slices]{c.HTML, report.SlicesHTML}, output[*report.Slices]{c.SVG, report.SlicesSVG},
-		output[*report.Slices]{c.PNG, report.SlicesPNG})
+	files, err := cli.OpenOutputs(cli.To(c.HTML, report.SlicesHTML), cli.To(c.SVG, report.SlicesSVG),
+		cli.To(c.PNG, report.SlicesPNG))
 	if err != nil {
 		return err
 	}
 	samples, err := c.samples()
 	if err != nil {
-		return errors.Join(err, files.discard())
+		return errors.Join(err, files.Discard())
 	}
 	if samples != nil {
 		config.SampleEvery, config.Sample = c.Sample, samples.Add
 	}
-	bar := newProgress(os.Stderr, "slices", c.Plain)
-	config.OnStep, config.OnDetail = bar.step, bar.tell
+	bar := term.NewProgress(os.Stderr, "slices", c.Plain)
+	config.OnStep, config.OnDetail = term.Steps[report.Step](bar), bar.Tell
 	result, err := experiment.Run(ctx, config)
-	bar.close()
+	bar.Close()
 	if err != nil {
 		err = system.Explain(ctx, err)
 	}
 	if result == nil || len(result.Cells) == 0 {
-		return errors.Join(err, files.discard(), discardSamples(samples))
+		return errors.Join(err, files.Discard(), discardSamples(samples))
 	}
 	return errors.Join(c.finish(stdout, result, files, samples), err)
 }
 
 // config turns the flags into what package slices takes.
 func (c *slicesCommand) config() (experiment.Config, error) {
-	info, _ := debug.ReadBuildInfo()
-	version, commit := builtFrom(info, commit)
+	version, commit := cli.Built()
 	config := experiment.Config{
 		Name: "plumb-slices", External: c.External, One: c.One, Repeats: c.Repeat, Duration: c.Duration, WarmUp: c.WarmUp, Timeout: c.Timeout,
 		Uplink: c.Direction != string(report.Downlink), Downlink: c.Direction != string(report.Uplink), ModifyRate: c.Modify,
@@ -125,10 +125,10 @@ func (c *slicesCommand) config() (experiment.Config, error) {
 		return config, err
 	}
 	if slices.ContainsFunc(config.Kinds, func(k dut.Kind) bool { return k.External }) && len(config.Kinds) > 1 {
-		return config, usageError{errors.New("--dut external is measured alone")}
+		return config, cli.Usage(errors.New("--dut external is measured alone"))
 	}
 	if err := config.Validate(); err != nil {
-		return config, usageError{err}
+		return config, cli.Usage(err)
 	}
 	return config, nil
 }
@@ -140,7 +140,7 @@ func (c *slicesCommand) samples() (*report.SliceSamples, error) {
 		if directory == "" {
 			continue
 		}
-		if err := makeOutputs(directory); err != nil {
+		if err := cli.MakeDirectory(directory); err != nil {
 			return nil, err
 		}
 		directories[extension] = directory
@@ -158,13 +158,13 @@ func discardSamples(s *report.SliceSamples) error {
 	return s.Discard()
 }
 
-// finish prints and writes the result.
-func (c *slicesCommand) finish(stdout io.Writer, result *report.Slices, files outputs[*report.Slices], samples *report.SliceSamples) error {
+// Finish prints and writes the result.
+func (c *slicesCommand) finish(stdout io.Writer, result *report.Slices, files cli.Outputs[*report.Slices], samples *report.SliceSamples) error {
 	show := report.SlicesTable
 	if c.JSON == "-" {
 		show = report.WriteSlices
 	}
-	errs := []error{show(stdout, result), files.write(result)}
+	errs := []error{show(stdout, result), files.Write(result)}
 	if samples != nil {
 		errs = append(errs, samples.Close())
 	}

@@ -8,14 +8,15 @@ import (
 	"io"
 	"net/netip"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
@@ -26,7 +27,7 @@ type traceCommand struct {
 	SEID     upf.SEID      `name:"seid" placeholder:"SEID" help:"Packets of this session (SEID of the UPF, 0x… or decimal)."`
 	Drops    dropFlag      `name:"drops" placeholder:"REASON,..." help:"Packets that are dropped, whosever they are; for these reasons only if any are given (see plumb drops --all)."`
 	All      bool          `help:"All packets of the user plane."`
-	Sample   sampleFlag    `default:"1/1" placeholder:"1/N" help:"One packet in N, chosen at random."`
+	Sample   cli.OneIn     `default:"1/1" placeholder:"1/N" help:"One packet in N, chosen at random."`
 	Rate     int           `default:"2000" help:"At most so many packets a second (default ${default})."`
 	Snap     int           `default:"256" placeholder:"OCTETS" help:"Octets of each frame (default ${default}, at most 2048)."`
 	Count    int           `short:"c" placeholder:"N" help:"End after so many packets."`
@@ -69,20 +70,6 @@ func (d *dropFlag) Decode(ctx *kong.DecodeContext) error {
 // IsBool lets the flag stand without a value.
 func (dropFlag) IsBool() bool { return true }
 
-// sampleFlag is one in so many.
-type sampleFlag int
-
-// UnmarshalText takes 1/N.
-func (s *sampleFlag) UnmarshalText(text []byte) error {
-	one, n, ok := strings.Cut(string(text), "/")
-	number, err := strconv.Atoi(n)
-	if !ok || one != "1" || err != nil || number < 1 {
-		return fmt.Errorf("%q: want 1/N, such as 1/100", text)
-	}
-	*s = sampleFlag(number)
-	return nil
-}
-
 // Run shows packets until one of the limits, an interrupt, or the end of the UPF.
 func (c *traceCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if err := c.check(); err != nil {
@@ -93,7 +80,7 @@ func (c *traceCommand) Run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	parent := ctx
-	ctx, cancel := within(ctx, c.Duration)
+	ctx, cancel := cli.Within(ctx, c.Duration)
 	defer cancel()
 	query := &upf.TraceQuery{
 		UE: c.UE, TEID: c.TEID, SEID: c.SEID, Drops: c.Drops, All: c.All, Sample: int(c.Sample), Rate: c.Rate, Snap: c.Snap}
@@ -137,15 +124,15 @@ var errEnough = errors.New("enough")
 func (c *traceCommand) check() error {
 	switch {
 	case !c.UE.IsValid() && c.TEID == 0 && c.SEID == 0 && len(c.Drops) == 0 && !c.All:
-		return fmt.Errorf("%w: which packets? want --ue, --teid, --seid, --drops or --all", errUsage)
+		return fmt.Errorf("%w: which packets? want --ue, --teid, --seid, --drops or --all", cli.ErrUsage)
 	case c.Count < 0 || c.Duration < 0:
-		return fmt.Errorf("%w: --count %d, --duration %s: want more than 0", errUsage, c.Count, c.Duration)
+		return fmt.Errorf("%w: --count %d, --duration %s: want more than 0", cli.ErrUsage, c.Count, c.Duration)
 	case c.Rate < 1 || c.Rate > datapath.MaxTraceRate:
-		return fmt.Errorf("%w: --rate %d: want 1 to %d", errUsage, c.Rate, datapath.MaxTraceRate)
+		return fmt.Errorf("%w: --rate %d: want 1 to %d", cli.ErrUsage, c.Rate, datapath.MaxTraceRate)
 	case c.Snap < 1 || c.Snap > datapath.MaxTraceSnap:
-		return fmt.Errorf("%w: --snap %d: want 1 to %d", errUsage, c.Snap, datapath.MaxTraceSnap)
+		return fmt.Errorf("%w: --snap %d: want 1 to %d", cli.ErrUsage, c.Snap, datapath.MaxTraceSnap)
 	case c.Write == "-" && (c.JSON || c.Verbose):
-		return fmt.Errorf("%w: -w - fills standard output: no place for --json or -v", errUsage)
+		return fmt.Errorf("%w: -w - fills standard output: no place for --json or -v", cli.ErrUsage)
 	}
 	_, err := upf.DropReasons(c.Drops)
 	return err
@@ -160,7 +147,7 @@ type traceSink interface {
 // open returns where packets go.
 func (c *traceCommand) open(stdout io.Writer) ([]traceSink, error) {
 	if c.Write == "-" {
-		s, err := newCapture(asOctets(stdout), c.Snap)
+		s, err := newCapture(term.AsOctets(stdout), c.Snap)
 		return []traceSink{s}, err
 	}
 	var sinks []traceSink
@@ -173,7 +160,7 @@ func (c *traceCommand) open(stdout io.Writer) ([]traceSink, error) {
 	if c.Write == "" {
 		return sinks, nil
 	}
-	f, err := createOutput(c.Write, 0o600)
+	f, err := cli.Create(c.Write, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/plumbline-upf/plumbline/datapath/xdp"
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
@@ -51,7 +52,7 @@ type upfUnpin struct {
 // Run takes programs off their devices, and removes tables, of a datapath alone,
 // too.
 func (c *upfUnpin) Run(stdout io.Writer, command *upfCommand) error {
-	file, err := oneFile(c.File, command.Config)
+	file, err := cli.OneFile(c.File, command.Config)
 	if err != nil {
 		return err
 	}
@@ -60,11 +61,23 @@ func (c *upfUnpin) Run(stdout io.Writer, command *upfCommand) error {
 		return err
 	}
 	if config.XDP.Pin == "" {
-		return fmt.Errorf("%w: %s has no xdp.pin: nothing stays when that UPF ends", errUsage, file)
+		return fmt.Errorf("%w: %s has no xdp.pin: nothing stays when that UPF ends", cli.ErrUsage, file)
 	}
 	if err := xdp.Unpin(config.XDP.Pin); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "%s: nothing is pinned any more\n", config.XDP.Pin)
 	return err
+}
+
+func (upfRun) Help() string {
+	return cli.Examples("plumb upf --config upf.yaml", "plumb upf run --config upf.yaml")
+}
+
+func (upfCheckConfig) Help() string {
+	return cli.Examples("plumb upf check-config upf.yaml", "plumb upf check-config --live upf.yaml")
+}
+
+func (upfUnpin) Help() string {
+	return cli.Examples("plumb upf unpin upf.yaml")
 }

@@ -1,10 +1,10 @@
-package main
+package cli
 
 import "regexp"
 
-// plainWords says in the words of a user what libraries of Go say of a value in theirs, line
+// PlainWords says in the words of a user what libraries of Go say of a value in theirs, line
 // by line: what was given, and what is wanted.
-func plainWords(text string) string {
+func PlainWords(text string) string {
 	for _, w := range libraryWords {
 		text = w.said.ReplaceAllString(text, w.plain)
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -7,14 +7,15 @@ import (
 	"runtime/debug"
 )
 
-// commit is set by the Makefile (-ldflags -X main.commit=...), because a build
-// with -buildvcs=false, or from an archive, does not know it.
-var commit string
+// Commit is what the program was built from, as far as the Makefile has said it; "": it has
+// not. The main package sets it at the start.
+var Commit string
 
-type versionCommand struct{}
+// Version is plumb version.
+type Version struct{}
 
 // Help is shown by plumb version --help.
-func (versionCommand) Help() string {
+func (Version) Help() string {
 	return `Quote the line in a report of a fault.
 
 Examples:
@@ -24,9 +25,9 @@ Examples:
 }
 
 // Run prints one line: version, commit, toolchain, platform.
-func (versionCommand) Run(stdout io.Writer) error {
+func (Version) Run(stdout io.Writer) error {
 	info, _ := debug.ReadBuildInfo()
-	_, err := fmt.Fprintln(stdout, versionLine(info, commit))
+	_, err := fmt.Fprintln(stdout, versionLine(info, Commit))
 	return err
 }
 
@@ -34,6 +35,12 @@ func (versionCommand) Run(stdout io.Writer) error {
 func versionLine(info *debug.BuildInfo, commit string) string {
 	version, commit := builtFrom(info, commit)
 	return fmt.Sprintf("plumb %s commit %s %s %s/%s", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// Built returns the version and the commit of this program.
+func Built() (version, commit string) {
+	info, _ := debug.ReadBuildInfo()
+	return builtFrom(info, Commit)
 }
 
 // builtFrom prefers the commit given at link time to the one in info, which may

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/hex"
@@ -42,7 +42,7 @@ func TestPlainWords(t *testing.T) {
 		{errOf(exec.LookPath("/usr/sbin/plt-none")), `"/usr/sbin/plt-none" is not there: it is not installed, or not in PATH`},
 		{errOf(exec.LookPath("plt-none")), `"plt-none" is not there: it is not installed, or not in PATH`},
 	} {
-		if got := plainWords(tc.err.Error()); got != tc.want {
+		if got := PlainWords(tc.err.Error()); got != tc.want {
 			t.Errorf("%v:\n got %s\nwant %s", tc.err, got, tc.want)
 		}
 	}

@@ -1,17 +1,69 @@
-package main
+package cli
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
+	"net"
+	"net/http"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sys/unix"
+
+	"github.com/plumbline-upf/plumbline/upf/privilege"
 )
+
+// ServeMetrics serves /metrics until the context ends. The name is that of the command
+// in the log.
+func ServeMetrics(ctx context.Context, address, name string, log *slog.Logger, of ...prometheus.Collector) error {
+	const maxScrapes, headTimeout = 3, 5 * time.Second // scrapes at once
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return Usage(err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(of...)
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), MaxRequestsInFlight: maxScrapes,
+		EnableOpenMetrics: true, EnableOpenMetricsTextCreatedSamples: true,
+	}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: headTimeout}
+	context.AfterFunc(ctx, func() { server.Close() })
+	go func() {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			log.Warn(name+": metrics", "error", err)
+		}
+	}()
+	log.Info(name+": metrics", "address", l.Addr())
+	return nil
+}
+
+// NeedsRoot is why a command that enters network namespaces and attaches programs there
+// cannot do so, before it has begun; nil: it can. CAP_SYS_ADMIN brings CAP_BPF and
+// CAP_PERFMON with it.
+func NeedsRoot(command string) error {
+	return NeedsCapabilities(command+" enters network namespaces and attaches programs",
+		map[string]int{"CAP_SYS_ADMIN": unix.CAP_SYS_ADMIN, "CAP_NET_ADMIN": unix.CAP_NET_ADMIN})
+}
+
+// NeedsCapabilities is why a command cannot do what it does; nil: it can.
+func NeedsCapabilities(does string, capabilities map[string]int) error {
+	missing, err := privilege.Lacks(capabilities)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return Unsupported(fmt.Errorf("%s: run it as root: %s not effective", does, strings.Join(missing, ", ")))
+}
 
 // memoryInterval is how often the limit of the cgroup is looked at again: it can be changed
 // while the process runs, and so can the datapath.
@@ -22,10 +74,10 @@ const memoryInterval = time.Minute
 // garbage collector cannot free them. So they are subtracted, when they are known and as they
 // grow, but a quarter is left; a ratio and a minimum that are fixed at the start cannot say that.
 
-// limitMemory has the garbage collector keep within what the cgroup (v1 or v2) leaves, until
+// LimitMemory has the garbage collector keep within what the cgroup (v1 or v2) leaves, until
 // ctx is done. GOMEMLIMIT of the environment wins. What the datapath's tables in the kernel
 // take of it is known when there is a datapath: the caller gives it to the function returned.
-func limitMemory(ctx context.Context, log *slog.Logger) (tables func(func() uint64)) {
+func LimitMemory(ctx context.Context, log *slog.Logger) (tables func(func() uint64)) {
 	if limit, ok := os.LookupEnv("GOMEMLIMIT"); ok {
 		log.Info("memory limit", "gomemlimit", limit, "from", "environment")
 		return func(func() uint64) {}
