@@ -113,13 +113,6 @@ func TestColumns(t *testing.T) {
 			fitsColumns(t, out.String())
 		})
 	}
-	t.Run("drops --watch", func(t *testing.T) {
-		var out bytes.Buffer
-		if err := (&dropsCommand{All: true}).printChange(&out, &upf.Drops{At: drops.At.Add(-time.Second)}, drops); err != nil {
-			t.Fatal(err)
-		}
-		fitsColumns(t, out.String())
-	})
 	t.Run("p4switch, end", func(t *testing.T) {
 		r := widest[target.Report]()
 		for i := range r.Ports {

@@ -25,29 +25,30 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/plumbline-upf/plumbline/internal/cli"
+	upfcmd "github.com/plumbline-upf/plumbline/internal/cli/upf"
 	"github.com/plumbline-upf/plumbline/internal/printable"
 	"github.com/plumbline-upf/plumbline/internal/term"
 )
 
 // commands has one field per command, in the order of --help.
 type commands struct {
-	Doctor   doctorCommand   `cmd:"" help:"Say what this machine, kernel and devices can do."`
-	UPF      upfCommand      `cmd:"" name:"upf" help:"Run a UPF: PFCP on N4, packets between N3 and N6."`
-	N4       n4Command       `cmd:"" name:"n4" help:"Run the control plane of a UPF alone: PFCP on N4, Redis towards the datapaths."`
-	Datapath datapathCommand `cmd:"" help:"Run a datapath of a UPF alone, for plumb n4."`
+	Doctor   upfcmd.Doctor   `cmd:"" help:"Say what this machine, kernel and devices can do."`
+	UPF      upfcmd.UPF      `cmd:"" name:"upf" help:"Run a UPF: PFCP on N4, packets between N3 and N6."`
+	N4       upfcmd.N4       `cmd:"" name:"n4" help:"Run the control plane of a UPF alone: PFCP on N4, Redis towards the datapaths."`
+	Datapath upfcmd.Datapath `cmd:"" help:"Run a datapath of a UPF alone, for plumb n4."`
 	GNB      gnbCommand      `cmd:"" name:"gnb" help:"Run a gNB: UE devices over GTP-U to any UPF."`
 	Bench    benchCommand    `cmd:"" help:"Measure the UPF beside the limit of the test bed."`
 	Lab      labCommand      `cmd:"" help:"Measure any UPF: throughput, latency, loss, N4 load, correctness of rules."`
 	Slices   slicesCommand   `cmd:"" help:"Measure how long packets of three slices stay in UPFs while real programs use them."`
 	Probe    probeCommand    `cmd:"" help:"Measure how long each slice's packets stay in UPFs of any make that run on this machine."`
-	P4Switch p4switchCommand `cmd:"" name:"p4switch" help:"Run a software switch: a P4 program for v1model between Ethernet devices, reached by P4Runtime."`
+	P4Switch upfcmd.P4Switch `cmd:"" name:"p4switch" help:"Run a software switch: a P4 program for v1model between Ethernet devices, reached by P4Runtime."`
 	PFCP     pfcpCommand     `cmd:"" name:"pfcp" help:"Be a CP function: run scenarios and the dialects of real SMFs against any UPF."`
 	NFAPI    nfapiCommand    `cmd:"" name:"nfapi" help:"Run, measure and test the nFAPI split of a 5G gNB (VNF and PNF), and take its messages apart."`
-	Sessions sessionsCommand `cmd:"" help:"List the PFCP sessions of the running UPF."`
-	Show     showCommand     `cmd:"" help:"Show a session, associations, slices, datapath, peers or configuration of the running UPF."`
-	Drops    dropsCommand    `cmd:"" help:"Say how many packets the running UPF dropped, and why."`
-	Trace    traceCommand    `cmd:"" help:"Follow chosen packets through the running UPF: which rules, where to, why dropped."`
-	Move     moveCommand     `cmd:"" help:"Let another datapath forward the packets of the running UPF."`
+	Sessions upfcmd.Sessions `cmd:"" help:"List the PFCP sessions of the running UPF."`
+	Show     upfcmd.Show     `cmd:"" help:"Show a session, associations, slices, datapath, peers or configuration of the running UPF."`
+	Drops    upfcmd.Drops    `cmd:"" help:"Say how many packets the running UPF dropped, and why."`
+	Trace    upfcmd.Trace    `cmd:"" help:"Follow chosen packets through the running UPF: which rules, where to, why dropped."`
+	Move     upfcmd.Move     `cmd:"" help:"Let another datapath forward the packets of the running UPF."`
 	Version  cli.Version     `cmd:"" help:"Print version, commit and Go toolchain."`
 }
 

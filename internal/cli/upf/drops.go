@@ -1,4 +1,4 @@
-package main
+package upfcmd
 
 import (
 	"context"
@@ -12,14 +12,15 @@ import (
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
-type dropsCommand struct {
+// Drops is plumb drops: how many packets the running UPF dropped, and why.
+type Drops struct {
 	upfFlags
 	All   bool          `help:"Reasons that dropped nothing, too."`
 	Watch time.Duration `placeholder:"INTERVAL" help:"Again every interval (such as 1s), with what was dropped in it, until interrupted."`
 }
 
 // Help is shown by plumb drops --help.
-func (dropsCommand) Help() string {
+func (Drops) Help() string {
 	return `Says how many packets the UPF that runs on this machine dropped since it started, and why. Every dropped packet has one reason.
 
 Examples:
@@ -31,7 +32,7 @@ Examples:
 }
 
 // Run prints the drops once, or over and over.
-func (c *dropsCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *Drops) Run(ctx context.Context, stdout io.Writer) error {
 	if c.Watch < 0 {
 		return fmt.Errorf("%w: --watch %s: want more than 0", cli.ErrUsage, c.Watch)
 	}
@@ -66,7 +67,7 @@ func (c *dropsCommand) Run(ctx context.Context, stdout io.Writer) error {
 }
 
 // print shows the totals.
-func (c *dropsCommand) print(w io.Writer, d *upf.Drops) error {
+func (c *Drops) print(w io.Writer, d *upf.Drops) error {
 	kept := d.Drops[:0]
 	for _, r := range d.Drops {
 		if r.Packets > 0 || c.All {
@@ -96,7 +97,7 @@ type dropChange struct {
 }
 
 // printChange shows what was dropped between two answers.
-func (c *dropsCommand) printChange(w io.Writer, before, now *upf.Drops) error {
+func (c *Drops) printChange(w io.Writer, before, now *upf.Drops) error {
 	was := map[string]uint64{}
 	for _, r := range before.Drops {
 		was[r.Reason] = r.Packets

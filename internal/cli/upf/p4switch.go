@@ -1,4 +1,4 @@
-package main
+package upfcmd
 
 import (
 	"context"
@@ -29,7 +29,8 @@ import (
 	"github.com/plumbline-upf/plumbline/p4/target"
 )
 
-type p4switchCommand struct {
+// P4Switch is plumb p4switch: a P4 program between Ethernet devices, reached by P4Runtime.
+type P4Switch struct {
 	Pipeline  string        `arg:"" optional:"" placeholder:"PIPELINE.json" help:"Program to begin with: BMv2 JSON, as p4c-bm2-ss writes it. Without it, a controller brings one."`
 	P4Info    string        `name:"p4info" placeholder:"FILE" help:"P4Info of PIPELINE.json, as text or binary, without which controllers cannot reach what is in it."`
 	Interface []switchPort  `short:"i" sep:"none" placeholder:"PORT@DEVICE" help:"Make an Ethernet device port number PORT. May be repeated."`
@@ -49,7 +50,7 @@ type p4switchCommand struct {
 }
 
 // Help is shown by plumb p4switch --help.
-func (p4switchCommand) Help() string {
+func (P4Switch) Help() string {
 	return `A software switch that executes a P4 program for v1model, compiled by p4c-bm2-ss, and that controllers reach by P4Runtime 1.4.1. Devices are promiscuous while they are ports; give them no addresses, or the kernel answers, too.
 
 At the end it prints what it has counted, and in between at SIGUSR1. Needs CAP_NET_RAW, and for AF_XDP CAP_NET_ADMIN and CAP_BPF; root has them.
@@ -86,7 +87,7 @@ func (p *switchPort) UnmarshalText(text []byte) error {
 }
 
 // Run is the switch as a process.
-func (c *p4switchCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *P4Switch) Run(ctx context.Context, stdout io.Writer) error {
 	switch {
 	case c.Check && c.Pipeline == "":
 		return cli.Usage(errors.New("--check: want PIPELINE.json"))
@@ -136,7 +137,7 @@ func (c *p4switchCommand) Run(ctx context.Context, stdout io.Writer) error {
 
 const maxWorkers = 64
 
-func (c *p4switchCommand) openPorts(log *slog.Logger) (map[uint32]port.Port, error) {
+func (c *P4Switch) openPorts(log *slog.Logger) (map[uint32]port.Port, error) {
 	ports := map[uint32]port.Port{}
 	for _, p := range c.Interface {
 		_, twice := ports[p.number]
@@ -164,7 +165,7 @@ func closePorts(ports map[uint32]port.Port) {
 }
 
 // serve lets controllers in until ctx ends.
-func (c *p4switchCommand) serve(
+func (c *P4Switch) serve(
 	ctx context.Context, stdout io.Writer, l net.Listener, s *target.Switch, server *p4rt.Server, pipeline *p4rt.Pipeline, log *slog.Logger,
 ) error {
 	ctx, cancel := cli.Within(ctx, c.Duration)
@@ -218,7 +219,7 @@ func portNames(list []switchPort) func(func(string) bool) {
 	}
 }
 
-func (c *p4switchCommand) print(stdout io.Writer, s *target.Switch, server *p4rt.Server) error {
+func (c *P4Switch) print(stdout io.Writer, s *target.Switch, server *p4rt.Server) error {
 	r := target.Report{Stats: s.Stats(), P4Runtime: server.Stats()}
 	if c.JSON {
 		return plainjson.Write(stdout, r)

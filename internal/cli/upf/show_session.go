@@ -1,4 +1,4 @@
-package main
+package upfcmd
 
 import (
 	"context"
@@ -15,6 +15,11 @@ import (
 type showSession struct {
 	upfFlags
 	SEID upf.SEID `arg:"" help:"SEID of the UPF (0x… or decimal); plumb sessions lists them."`
+}
+
+// Help is shown by its --help.
+func (showSession) Help() string {
+	return cli.Examples("plumb show session 0x00880fa347000000", "plumb show session 0x00880fa347000000 --json")
 }
 
 // Run prints the session as tables, one for each kind of rules that it has.
@@ -198,8 +203,4 @@ func rate(bps *uint64) string {
 		v, unit = v/1000, unit+1
 	}
 	return fmt.Sprintf("%d%s", v, units[unit])
-}
-
-func (showSession) Help() string {
-	return cli.Examples("plumb show session 0x00880fa347000000", "plumb show session 0x00880fa347000000 --json")
 }

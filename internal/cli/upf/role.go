@@ -1,4 +1,4 @@
-package main
+package upfcmd
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 
@@ -133,4 +134,34 @@ func loadConfig(file string) (*upf.Config, error) {
 		return nil, cli.Usage(err)
 	}
 	return config, cli.InputError(err)
+}
+
+// hangUp has SIGHUP do nothing until ctx is done but leave a line in the log: nothing is
+// read anew. In a terminal it ends the process, as the terminal is closed then.
+func hangUp(ctx context.Context, log *slog.Logger) {
+	if tty, err := os.Open("/dev/tty"); err == nil {
+		tty.Close()
+		return
+	}
+	signal.Ignore(syscall.SIGHUP) // no command's handler any more
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-signals:
+				log.Warn("SIGHUP does nothing: a configuration is read at the start alone")
+			}
+		}
+	}()
+}
+
+// tellManager tells systemd, or whoever NOTIFY_SOCKET names, how far we are.
+// Source: sd_notify(3).
+func tellManager(log *slog.Logger, state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		log.Warn("service manager not told", "state", state, "error", err)
+	}
 }

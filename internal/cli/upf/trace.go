@@ -1,4 +1,4 @@
-package main
+package upfcmd
 
 import (
 	"context"
@@ -20,7 +20,8 @@ import (
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
-type traceCommand struct {
+// Trace is plumb trace: chosen packets on their way through the running UPF.
+type Trace struct {
 	upfFlags
 	UE       netip.Addr    `name:"ue" placeholder:"ADDRESS" help:"Packets of this UE (IPv4 or IPv6), and all that comes through its session's tunnels."`
 	TEID     upf.TEID      `name:"teid" placeholder:"TEID" help:"G-PDUs that arrive with this TEID (0x… or decimal)."`
@@ -37,7 +38,7 @@ type traceCommand struct {
 }
 
 // Help is shown by plumb trace --help.
-func (traceCommand) Help() string {
+func (Trace) Help() string {
 	return `Shows what becomes of packets in the UPF that runs on this machine, one line for each: when it came, whose it is, which PDR matched, and where it went or why not. ` +
 		`With -v a line more for each stage (parse, detect, forward, enforce, measure, emit). A packet that the program in the kernel hands on is seen again in the slow path.
 
@@ -71,7 +72,7 @@ func (d *dropFlag) Decode(ctx *kong.DecodeContext) error {
 func (dropFlag) IsBool() bool { return true }
 
 // Run shows packets until one of the limits, an interrupt, or the end of the UPF.
-func (c *traceCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *Trace) Run(ctx context.Context, stdout io.Writer) error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (c *traceCommand) Run(ctx context.Context, stdout io.Writer) error {
 // errEnough ends a trace that has shown its number of packets.
 var errEnough = errors.New("enough")
 
-func (c *traceCommand) check() error {
+func (c *Trace) check() error {
 	switch {
 	case !c.UE.IsValid() && c.TEID == 0 && c.SEID == 0 && len(c.Drops) == 0 && !c.All:
 		return fmt.Errorf("%w: which packets? want --ue, --teid, --seid, --drops or --all", cli.ErrUsage)
@@ -145,7 +146,7 @@ type traceSink interface {
 }
 
 // open returns where packets go.
-func (c *traceCommand) open(stdout io.Writer) ([]traceSink, error) {
+func (c *Trace) open(stdout io.Writer) ([]traceSink, error) {
 	if c.Write == "-" {
 		s, err := newCapture(term.AsOctets(stdout), c.Snap)
 		return []traceSink{s}, err

@@ -1,4 +1,4 @@
-package main
+package upfcmd
 
 import (
 	"context"
@@ -10,13 +10,14 @@ import (
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
-type moveCommand struct {
+// Move is plumb move: another datapath forwards the packets of the running UPF.
+type Move struct {
 	upfFlags
 	To string `arg:"" name:"datapath" enum:"auto,xdp,tc,afxdp,tun,tap,p4" help:"xdp, tc, afxdp, tun, tap or p4; auto: what suits this machine and its devices best."`
 }
 
 // Help is shown by plumb move --help.
-func (moveCommand) Help() string {
+func (Move) Help() string {
 	return `Lets another datapath forward the packets of the UPF that runs on this machine. Sessions, F-TEIDs, UE addresses and usage go over, while PFCP is answered; what the datapath cannot do of the sessions is said before anything has changed. For a moment, which is printed, no datapath takes packets, and those that arrive are lost. If the datapath cannot start, the one of before goes on.
 
 It is a command of its own because it is the only one that changes a running UPF (and plumb datapath runs one). It is for root and for the user of the UPF, and can be switched off (api.move). The next start takes what the configuration names.
@@ -30,7 +31,7 @@ Examples:
 }
 
 // Run prints what was done.
-func (c *moveCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *Move) Run(ctx context.Context, stdout io.Writer) error {
 	m, err := upf.NewClient(c.Socket).Move(ctx, c.To)
 	if err != nil {
 		return err

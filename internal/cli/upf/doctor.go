@@ -1,4 +1,4 @@
-package main
+package upfcmd
 
 import (
 	"context"
@@ -14,7 +14,8 @@ import (
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
-type doctorCommand struct {
+// Doctor is plumb doctor: what this machine, kernel and devices can do.
+type Doctor struct {
 	JSON     bool     `name:"json" help:"Print JSON instead of the table."`
 	Config   string   `placeholder:"FILE" help:"Configuration of a UPF: only what matters to it, which datapaths run on its devices, which one auto takes, and whether the one that is configured runs. None: everything, on any device that is up."`
 	Programs bool     `help:"Load each eBPF program instead, and say what it costs the verifier, or why the kernel refuses it."`
@@ -23,7 +24,7 @@ type doctorCommand struct {
 }
 
 // Help is shown by plumb doctor --help.
-func (doctorCommand) Help() string {
+func (Doctor) Help() string {
 	return `Exit code 0 when the UPF runs here, 3 when not.
 
 Nothing of the machine is changed: programs are loaded and let go, links are made in a namespace of their own, and
@@ -41,7 +42,7 @@ Examples:
 }
 
 // Run prints the report.
-func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *Doctor) Run(ctx context.Context, stdout io.Writer) error {
 	switch {
 	case c.Programs && (c.Config != "" || len(c.Device) > 0):
 		return cli.Usage(errors.New("--programs is of the kernel alone: without --config and --device"))
@@ -50,7 +51,7 @@ func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
 	case c.Logs != "":
 		return cli.Usage(errors.New("--logs DIR needs --programs"))
 	}
-	o := doctor.Options{Attach: c.Device, Objects: objects()}
+	o := doctor.Options{Attach: c.Device, Objects: Objects()}
 	if c.Config != "" {
 		config, err := loadConfig(c.Config)
 		if err != nil {

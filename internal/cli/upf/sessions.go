@@ -1,4 +1,4 @@
-package main
+package upfcmd
 
 import (
 	"context"
@@ -18,7 +18,8 @@ type upfFlags struct {
 	JSON   bool   `name:"json" help:"JSON instead of a table."`
 }
 
-type sessionsCommand struct {
+// Sessions is plumb sessions: the PFCP sessions of the running UPF.
+type Sessions struct {
 	upfFlags
 	UE    netip.Addr `name:"ue" placeholder:"ADDRESS" help:"Only the session of this UE address (IPv4 or IPv6)."`
 	TEID  upf.TEID   `name:"teid" placeholder:"TEID" help:"Only the session that owns this local TEID (0x… or decimal)."`
@@ -27,7 +28,7 @@ type sessionsCommand struct {
 }
 
 // Help is shown by plumb sessions --help.
-func (sessionsCommand) Help() string {
+func (Sessions) Help() string {
 	return `Lists the PFCP sessions of the UPF that runs on this machine.
 
 Examples:
@@ -39,7 +40,7 @@ Examples:
 }
 
 // Run prints one line per session.
-func (c *sessionsCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *Sessions) Run(ctx context.Context, stdout io.Writer) error {
 	if c.Limit < 0 {
 		return fmt.Errorf("%w: --limit %d: want 0 (all) or more", cli.ErrUsage, c.Limit)
 	}
@@ -62,7 +63,7 @@ func (c *sessionsCommand) Run(ctx context.Context, stdout io.Writer) error {
 }
 
 // fetch asks for pages until it has as many sessions as wanted.
-func (c *sessionsCommand) fetch(ctx context.Context, client *upf.Client) (*upf.SessionPage, error) {
+func (c *Sessions) fetch(ctx context.Context, client *upf.Client) (*upf.SessionPage, error) {
 	all := &upf.SessionPage{Sessions: []upf.SessionRow{}}
 	q := upf.SessionQuery{UEAddress: c.UE, TEID: c.TEID, SEID: c.SEID}
 	for {

@@ -1,4 +1,4 @@
-package main
+package upfcmd
 
 import (
 	"context"
@@ -12,7 +12,8 @@ import (
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
-type showCommand struct {
+// Show is plumb show: what the running UPF has and does.
+type Show struct {
 	Session      showSession      `cmd:"" help:"One PFCP session: its rules, what they counted and what was reported."`
 	Associations showAssociations `cmd:"" help:"PFCP associations with CP functions."`
 	Datapath     showDatapath     `cmd:"" help:"What forwards packets, and how full its buffer and tables are."`
@@ -22,7 +23,7 @@ type showCommand struct {
 }
 
 // Help is shown by plumb show --help.
-func (showCommand) Help() string {
+func (Show) Help() string {
 	return `Shows what the UPF that runs on this machine holds. It changes nothing. Of a UPF that is several processes plumb n4 shows sessions, slices and what its datapaths told it, each plumb datapath itself (--socket).
 
 Examples:
@@ -34,6 +35,13 @@ Examples:
 }
 
 type showAssociations struct{ upfFlags }
+
+// Help is shown by its --help.
+func (showAssociations) Help() string {
+	return cli.Examples("plumb show associations", "plumb show associations --socket /run/plumbline/n4.sock")
+}
+
+// Help is shown by its --help.
 
 // Run prints one line per association.
 func (c *showAssociations) Run(ctx context.Context, stdout io.Writer) error {
@@ -56,6 +64,13 @@ func (c *showAssociations) Run(ctx context.Context, stdout io.Writer) error {
 }
 
 type showDatapath struct{ upfFlags }
+
+// Help is shown by its --help.
+func (showDatapath) Help() string {
+	return cli.Examples("plumb show datapath", "plumb show datapath --json")
+}
+
+// Help is shown by its --help.
 
 // Run prints one line per property.
 func (c *showDatapath) Run(ctx context.Context, stdout io.Writer) error {
@@ -182,6 +197,13 @@ func printDevices(w io.Writer, devices []upf.Device) error {
 
 type showSlices struct{ upfFlags }
 
+// Help is shown by its --help.
+func (showSlices) Help() string {
+	return cli.Examples("plumb show slices", "plumb show slices --json")
+}
+
+// Help is shown by its --help.
+
 // Run prints one line per slice.
 func (c *showSlices) Run(ctx context.Context, stdout io.Writer) error {
 	s, err := upf.NewClient(c.Socket).Slices(ctx)
@@ -201,6 +223,13 @@ func (c *showSlices) Run(ctx context.Context, stdout io.Writer) error {
 
 type showPeers struct{ upfFlags }
 
+// Help is shown by its --help.
+func (showPeers) Help() string {
+	return cli.Examples("plumb show peers", "plumb show peers --json")
+}
+
+// Help is shown by its --help.
+
 // Run prints one line per next hop.
 func (c *showPeers) Run(ctx context.Context, stdout io.Writer) error {
 	p, err := upf.NewClient(c.Socket).Peers(ctx)
@@ -219,6 +248,13 @@ func (c *showPeers) Run(ctx context.Context, stdout io.Writer) error {
 
 type showConfig struct{ upfFlags }
 
+// Help is shown by its --help.
+func (showConfig) Help() string {
+	return cli.Examples("plumb show config > upf.yaml")
+}
+
+// Help is shown by its --help.
+
 // Run prints the configuration as a file that plumb upf takes.
 func (c *showConfig) Run(ctx context.Context, stdout io.Writer) error {
 	config, err := upf.NewClient(c.Socket).Config(ctx)
@@ -234,24 +270,4 @@ func (c *showConfig) Run(ctx context.Context, stdout io.Writer) error {
 	}
 	_, err = stdout.Write(text)
 	return err
-}
-
-func (showAssociations) Help() string {
-	return cli.Examples("plumb show associations", "plumb show associations --socket /run/plumbline/n4.sock")
-}
-
-func (showDatapath) Help() string {
-	return cli.Examples("plumb show datapath", "plumb show datapath --json")
-}
-
-func (showSlices) Help() string {
-	return cli.Examples("plumb show slices", "plumb show slices --json")
-}
-
-func (showPeers) Help() string {
-	return cli.Examples("plumb show peers", "plumb show peers --json")
-}
-
-func (showConfig) Help() string {
-	return cli.Examples("plumb show config > upf.yaml")
 }

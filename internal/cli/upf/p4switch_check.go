@@ -1,4 +1,4 @@
-package main
+package upfcmd
 
 import (
 	"errors"
@@ -46,7 +46,7 @@ type arrayReport struct {
 }
 
 // Check says what the program has.
-func (c *p4switchCommand) check(stdout io.Writer) error {
+func (c *P4Switch) check(stdout io.Writer) error {
 	json, err := os.ReadFile(c.Pipeline)
 	if err != nil {
 		return cli.InputError(err)

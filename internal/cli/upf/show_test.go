@@ -1,4 +1,4 @@
-package main
+package upfcmd
 
 import (
 	"net/netip"
@@ -7,9 +7,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
@@ -119,7 +123,7 @@ func TestDropsChange(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var b strings.Builder
-			c := dropsCommand{upfFlags: upfFlags{JSON: tc.json}}
+			c := Drops{upfFlags: upfFlags{JSON: tc.json}}
 			if err := c.printChange(&b, before, now); err != nil {
 				t.Fatal(err)
 			}
@@ -127,5 +131,50 @@ func TestDropsChange(t *testing.T) {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestDropsChangeColumns: 80 columns are enough for what plumb drops --watch prints of all reasons.
+func TestDropsChangeColumns(t *testing.T) {
+	now := &upf.Drops{At: time.Now()}
+	for _, r := range datapath.Reasons() {
+		if r.IsDrop() {
+			now.Drops = append(now.Drops, upf.Drop{Reason: r.String(), Text: r.Text(), Packets: 999_999_999_999_999})
+		}
+	}
+	var out strings.Builder
+	if err := (&Drops{All: true}).printChange(&out, &upf.Drops{At: now.At.Add(-time.Second)}, now); err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() == 0 {
+		t.Error("nothing is printed")
+	}
+	for line := range strings.Lines(out.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > term.Columns {
+			t.Errorf("%d columns, want at most %d: %s", n, term.Columns, line)
+		}
+	}
+}
+
+// TestMovedJSON: durations are numbers whose unit is in the name.
+func TestMovedJSON(t *testing.T) {
+	var out strings.Builder
+	if err := plainjson.Write(&out, &upf.Moved{Gap: 1500, Took: 2500}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"gap_ns": 1500,`, `"took_ns": 2500,`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: want %s in it", out.String(), want)
+		}
+	}
+}
+
+// TestDatapathLine: of a control plane alone nothing is said that it does not have.
+func TestDatapathLine(t *testing.T) {
+	if got, want := datapathLine(&upf.Datapath{Name: "redis"}), "datapath redis"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := datapathLine(&upf.Datapath{Name: "xdp", MaxSessions: 5}), "datapath xdp, 5 sessions at most, 0 octets of tables"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package upfcmd
 
 import (
 	"errors"
@@ -24,8 +24,8 @@ import (
 	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
-// objects are all eBPF objects of this program.
-func objects() []verifier.Object {
+// Objects are all eBPF objects of this program.
+func Objects() []verifier.Object {
 	var all []verifier.Object
 	for _, of := range []func() []verifier.Object{
 		xdp.Objects, afxdp.Objects, probe.Objects, n4.Objects, gnb.Objects, topology.Objects, generator.Objects, meter.Objects, port.Objects,
@@ -45,7 +45,7 @@ type programReport struct {
 }
 
 // runPrograms loads each eBPF program and says what became of it.
-func (c *doctorCommand) runPrograms(stdout io.Writer) error {
+func (c *Doctor) runPrograms(stdout io.Writer) error {
 	if missing := doctor.MissingCapabilities(); len(missing) > 0 {
 		return fmt.Errorf("not effective: %s: run as root, or with these capabilities: %w", strings.Join(missing, ", "), errors.ErrUnsupported)
 	}
@@ -54,7 +54,7 @@ func (c *doctorCommand) runPrograms(stdout io.Writer) error {
 	}
 	r := programReport{Schema: programsSchema, Kernel: verifier.KernelRelease()}
 	refused, errs := 0, []error{}
-	for _, o := range objects() {
+	for _, o := range Objects() {
 		tried, err := o.Try()
 		if err != nil {
 			return err
@@ -77,7 +77,7 @@ func (c *doctorCommand) runPrograms(stdout io.Writer) error {
 }
 
 // keepLog writes what the verifier said of a program to a file of its own.
-func (c *doctorCommand) keepLog(p verifier.Program) error {
+func (c *Doctor) keepLog(p verifier.Program) error {
 	if c.Logs == "" {
 		return nil
 	}
