@@ -125,7 +125,7 @@ func newSession(seid uint64, ue *gnb.UE) n4load.Session {
 	return session
 }
 
-// Close deletes the sessions that there are and releases the association.
+// close deletes the sessions that there are and releases the association.
 func (s *smf) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
 	defer cancel()

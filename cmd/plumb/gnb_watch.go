@@ -136,7 +136,7 @@ func (w *watcher) renew(ctx context.Context) {
 	}
 }
 
-// Told takes what the UPF says of its own accord. It is called by the client's thread.
+// told takes what the UPF says of its own accord. It is called by the client's thread.
 func (s *smf) told(h pfcp.Header, m pfcp.Message) {
 	switch m := m.(type) {
 	case *pfcp.SessionReportRequest:

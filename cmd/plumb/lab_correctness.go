@@ -123,7 +123,7 @@ func (f *correctnessFiles) discard() error {
 	return errors.Join(f.lab.Discard(), f.details.Discard(), f.pages.discard())
 }
 
-// Finish prints and writes the results. failed is why there are no more: what there is of
+// finish prints and writes the results. failed is why there are no more: what there is of
 // parts and UPFs before is worth to be shown, unless it is nothing.
 func (c *labCorrectnessCommand) finish(stdout io.Writer, f correctnessFiles, results []*report.Correctness, failed error) error {
 	if failed != nil && len(results) == 0 {

@@ -62,7 +62,7 @@ func (v *liveView) Left(name, why string) {
 	v.note(name, "is out: "+term.FirstLine(why))
 }
 
-// Close takes the lines away.
+// close takes the lines away.
 func (v *liveView) close() {
 	close(v.stop)
 	v.stopped.Wait()
@@ -82,7 +82,7 @@ func (v *liveView) redraw() {
 	}
 }
 
-// Draw writes all lines anew.
+// draw writes all lines anew.
 func (v *liveView) draw(width, height int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

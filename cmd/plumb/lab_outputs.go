@@ -35,7 +35,7 @@ func (o *labOutputs) open() (labFiles, error) {
 	return labFiles{o, files}, err
 }
 
-// Write fills them.
+// write fills them.
 func (f labFiles) write(l *report.Lab) error {
 	errs := []error{f.files.Write(l)}
 	for _, form := range []struct {
@@ -49,5 +49,5 @@ func (f labFiles) write(l *report.Lab) error {
 	return errors.Join(errs...)
 }
 
-// Discard removes the files: there is nothing to write.
+// discard removes the files: there is nothing to write.
 func (f labFiles) discard() error { return f.files.Discard() }

@@ -178,7 +178,7 @@ func lastLineOf(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// Finish prints and writes the result, or what there was of it before an error.
+// finish prints and writes the result, or what there was of it before an error.
 func (c *labRun) finish(stdout io.Writer, lab *report.Lab, files labFiles, err error) error {
 	if err != nil && (lab == nil || len(lab.Turns) == 0) {
 		return errors.Join(err, files.discard())

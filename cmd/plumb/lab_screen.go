@@ -47,7 +47,7 @@ type liveNote struct{ system, text string }
 
 const liveSamples = 60 // of the curve
 
-// Begin is the start of a step. What frames did before is no longer shown.
+// begin is the start of a step. What frames did before is no longer shown.
 func (s *liveScreen) begin(step report.Step, at time.Time) {
 	s.now, s.since, s.detail = step, at, ""
 	s.system, s.lanes = "", nil

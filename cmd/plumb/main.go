@@ -25,6 +25,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/plumbline-upf/plumbline/internal/cli"
+	pfcpcmd "github.com/plumbline-upf/plumbline/internal/cli/pfcp"
+	probecmd "github.com/plumbline-upf/plumbline/internal/cli/probe"
 	upfcmd "github.com/plumbline-upf/plumbline/internal/cli/upf"
 	"github.com/plumbline-upf/plumbline/internal/printable"
 	"github.com/plumbline-upf/plumbline/internal/term"
@@ -40,9 +42,9 @@ type commands struct {
 	Bench    benchCommand    `cmd:"" help:"Measure the UPF beside the limit of the test bed."`
 	Lab      labCommand      `cmd:"" help:"Measure any UPF: throughput, latency, loss, N4 load, correctness of rules."`
 	Slices   slicesCommand   `cmd:"" help:"Measure how long packets of three slices stay in UPFs while real programs use them."`
-	Probe    probeCommand    `cmd:"" help:"Measure how long each slice's packets stay in UPFs of any make that run on this machine."`
+	Probe    probecmd.Probe  `cmd:"" help:"Measure how long each slice's packets stay in UPFs of any make that run on this machine."`
 	P4Switch upfcmd.P4Switch `cmd:"" name:"p4switch" help:"Run a software switch: a P4 program for v1model between Ethernet devices, reached by P4Runtime."`
-	PFCP     pfcpCommand     `cmd:"" name:"pfcp" help:"Be a CP function: run scenarios and the dialects of real SMFs against any UPF."`
+	PFCP     pfcpcmd.PFCP    `cmd:"" name:"pfcp" help:"Be a CP function: run scenarios and the dialects of real SMFs against any UPF."`
 	NFAPI    nfapiCommand    `cmd:"" name:"nfapi" help:"Run, measure and test the nFAPI split of a 5G gNB (VNF and PNF), and take its messages apart."`
 	Sessions upfcmd.Sessions `cmd:"" help:"List the PFCP sessions of the running UPF."`
 	Show     upfcmd.Show     `cmd:"" help:"Show a session, associations, slices, datapath, peers or configuration of the running UPF."`

@@ -53,7 +53,7 @@ func (b *moveBed) send(what string, during func()) (lost uint64) {
 	return sent - got.Received
 }
 
-// Usage is what the UPF counted of all sessions, uplink. Rules count what URRs do.
+// usage is what the UPF counted of all sessions, uplink. Rules count what URRs do.
 func (b *moveBed) usage() (packets, octets uint64) {
 	b.t.Helper()
 	for _, s := range b.sessions {

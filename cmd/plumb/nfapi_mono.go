@@ -92,7 +92,7 @@ func readNFAPIMono(path string) (*nfapiMonoFile, error) {
 	return file, cli.FileError("mono", yamltext.Load(path, file, file.check))
 }
 
-// Check notes what is wrong.
+// check notes what is wrong.
 func (f *nfapiMonoFile) check(m *yamltext.Checks) {
 	m.Under("", f.Mono.Validate())
 	m.Under("", f.GNB.validate())

@@ -79,7 +79,7 @@ func (f *nfapiPNFFile) cells(m *yamltext.Checks) map[nfapiPHYName]nfapiPNFAir {
 	return oneCellEach(m, phys, f.Air, newNFAPIPNFAir(), f.names(), airs)
 }
 
-// Check notes what is wrong, and completes the PNF's configuration.
+// check notes what is wrong, and completes the PNF's configuration.
 func (f *nfapiPNFFile) check(m *yamltext.Checks) {
 	complete, err := f.PNF.Complete()
 	if m.Under("", err); err == nil {

@@ -12,7 +12,7 @@ type nfapiThreads struct {
 	Realtime bool `help:"Give all threads real-time priority, the lowest one; those of the slot clock and of P7 have it anyway. Fewer slots are late on a busy machine, but other programs, also those that measure, have less of its CPUs."`
 }
 
-// Begin makes it so, or says why not. Call what it returns at the end.
+// begin makes it so, or says why not. Call what it returns at the end.
 func (t *nfapiThreads) begin(log *slog.Logger) (end func()) {
 	if !t.Realtime {
 		return func() {}

@@ -84,7 +84,7 @@ func (f *nfapiVNFFile) cells(m *yamltext.Checks) map[nfapiPHYName]nfapiGNB {
 	return oneCellEach(m, f.phys(), f.GNB, newNFAPIGNB(), f.names(), gnbs)
 }
 
-// Check notes what is wrong, and completes the VNF's configuration.
+// check notes what is wrong, and completes the VNF's configuration.
 func (f *nfapiVNFFile) check(m *yamltext.Checks) {
 	m.Under("", f.VNF.Validate())
 	f.cells(m)

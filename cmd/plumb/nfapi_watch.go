@@ -145,20 +145,20 @@ func (w *nfapiWatch) follow(ctx context.Context) {
 	}
 }
 
-// End stops what runs beside.
+// end stops what runs beside.
 func (w *nfapiWatch) end() {
 	w.stop()
 	w.stopped.Wait()
 	w.view.Close()
 }
 
-// Discard is for who could not begin: there are no figures.
+// discard is for who could not begin: there are no figures.
 func (w *nfapiWatch) discard() error {
 	w.end()
 	return w.files.Discard()
 }
 
-// Finish prints the figures and writes the files.
+// finish prints the figures and writes the files.
 func (w *nfapiWatch) finish(stdout io.Writer) error {
 	w.end()
 	result := stopwatch.NewResult(w.snapshots())

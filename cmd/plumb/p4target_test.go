@@ -163,7 +163,7 @@ func (b *p4Bed) reached(sw *process) {
 	}
 }
 
-// Usage returns what the session has counted, by PDR ID.
+// usage returns what the session has counted, by PDR ID.
 func (b *p4Bed) usage() map[uint16]upf.Usage {
 	b.t.Helper()
 	page, err := b.api.Sessions(b.t.Context(), upf.SessionQuery{UEAddress: netip.MustParseAddr("10.45.0.2")})

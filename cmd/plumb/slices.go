@@ -158,7 +158,7 @@ func discardSamples(s *report.SliceSamples) error {
 	return s.Discard()
 }
 
-// Finish prints and writes the result.
+// finish prints and writes the result.
 func (c *slicesCommand) finish(stdout io.Writer, result *report.Slices, files cli.Outputs[*report.Slices], samples *report.SliceSamples) error {
 	show := report.SlicesTable
 	if c.JSON == "-" {

@@ -45,7 +45,7 @@ type arrayReport struct {
 	Unit      string `json:"unit,omitempty"`
 }
 
-// Check says what the program has.
+// check says what the program has.
 func (c *P4Switch) check(stdout io.Writer) error {
 	json, err := os.ReadFile(c.Pipeline)
 	if err != nil {

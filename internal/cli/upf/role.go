@@ -91,7 +91,7 @@ type checkConfig struct {
 	Live bool   `help:"Check against this machine, too: devices, addresses, forwarding, ports, store, Redis, P4 target."`
 }
 
-// Check says "ok", or all that is wrong.
+// check says "ok", or all that is wrong.
 func (c *checkConfig) check(ctx context.Context, stdout io.Writer, flag string, role upf.Role) error {
 	file, err := cli.OneFile(c.File, flag)
 	if err != nil {

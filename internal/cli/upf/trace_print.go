@@ -120,7 +120,7 @@ func (c *capture) frame(p *upf.TracePacket, f *upf.TraceFrame, at time.Time, d p
 	return c.w.Packet(&pcapng.Packet{Interface: n, At: at, Direction: d, Octets: f.Octets, Data: f.Data, Comment: comment})
 }
 
-// End implements traceSink: what is missing is said at the first interface.
+// end implements traceSink: what is missing is said at the first interface.
 func (c *capture) end(counts datapath.TraceCounts) error {
 	if missing := counts.Limited + counts.Lost; missing > 0 && len(c.interfaces) > 0 {
 		if err := c.w.Dropped(0, time.Now(), missing); err != nil {

@@ -1,19 +1,22 @@
-package main
+package probecmd
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/printable"
 	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/probe"
 	"github.com/plumbline-upf/plumbline/probe/export"
 )
 
-// probeScreen is what is shown of a probe while it runs, and how that looks.
+// screen is what is shown of a probe while it runs, and how that looks.
 //
 //	plumb probe  1m4s of 2m0s  1 UPF  1234567 packets, all accounted for
 //
@@ -23,7 +26,7 @@ import (
 //	  embb       DL     8.02    31.0    98.7   388.4   420.0      0      0      0
 //	  N4 request               answered  p50 µs     p99     max rejected no answer
 //	  CP Session Establishment      120   207.3   512.0   522.0        0         0
-type probeScreen struct {
+type screen struct {
 	elapsed, total time.Duration // total 0: until it is stopped
 	upfs           []export.UPF
 	live           []export.Live
@@ -33,7 +36,7 @@ type probeScreen struct {
 }
 
 // render returns the lines, none wider than the terminal, and no more than fit.
-func (s *probeScreen) render(width, height int) []string {
+func (s *screen) render(width, height int) []string {
 	lines := []string{s.headline()}
 	if len(s.upfs) == 0 {
 		lines = append(lines, "", "  no UPF yet")
@@ -60,7 +63,7 @@ func (s *probeScreen) render(width, height int) []string {
 }
 
 // headline says how long, how many, and whether all packets are accounted for.
-func (s *probeScreen) headline() string {
+func (s *screen) headline() string {
 	how := s.elapsed.Round(time.Second).String()
 	if s.total > 0 {
 		how += " of " + s.total.String()
@@ -96,7 +99,7 @@ func about(u *export.UPF) string {
 }
 
 // seriesLines are the slices of a UPF, under a heading.
-func (s *probeScreen) seriesLines(upf string, width int) []string {
+func (s *screen) seriesLines(upf string, width int) []string {
 	var rows [][]string
 	for i := range s.live {
 		l := &s.live[i]
@@ -120,7 +123,7 @@ func (s *probeScreen) seriesLines(upf string, width int) []string {
 }
 
 // n4Lines are the transactions of a UPF by who asked and type, under a heading.
-func (s *probeScreen) n4Lines(upf string, width int) []string {
+func (s *screen) n4Lines(upf string, width int) []string {
 	if s.n4 == nil {
 		return nil
 	}
@@ -149,7 +152,7 @@ func (s *probeScreen) n4Lines(upf string, width int) []string {
 	return lines
 }
 
-func (s *probeScreen) n4FragmentsOf(upf string) (n uint64) {
+func (s *screen) n4FragmentsOf(upf string) (n uint64) {
 	for i := range s.n4.Points {
 		if p := &s.n4.Points[i]; p.UPF == upf {
 			n += p.Fragments
@@ -165,3 +168,50 @@ func delayTexts(h *hdrhistogram.Histogram) (p50, p90, p99, p999, most string) {
 	v := h.ValueAtPercentilesSlice([]float64{50, 90, 99, 99.9})
 	return term.DelayText(v[0]), term.DelayText(v[1]), term.DelayText(v[2]), term.DelayText(v[3]), term.DelayText(h.Max())
 }
+
+// liveView shows a probe on a terminal while it runs, with the last lines of its log
+// below; where there is no terminal, the log alone.
+type liveView struct {
+	*term.LiveLog
+	screen screen
+}
+
+const screenNotes = 3 // lines of the log that are shown
+
+func newLiveView(out *os.File, c *runCommand) *liveView {
+	return &liveView{term.NewLiveLog(out, !c.Plain), screen{total: c.Duration}}
+}
+
+// show draws how things are now. It is for the goroutine that closes.
+func (v *liveView) show(r *probeRun) {
+	if !v.Shown() {
+		return
+	}
+	s := &v.screen
+	s.upfs = r.watch.UPFs() // waits while the watch logs, which waits for the view
+	s.elapsed, s.live, s.n4, s.samples = r.recorder.Elapsed(), r.recorder.Live(), r.n4, r.counted()
+	v.Draw(func(width, height int, logged []string) []string {
+		s.notes = logged[max(0, len(logged)-screenNotes):]
+		return s.render(width, height)
+	})
+}
+
+// hlogFile is an interval log while it is written.
+type hlogFile struct {
+	*export.IntervalLog
+	file *os.File
+}
+
+func createHlog(name string, r *export.Recorder) (*hlogFile, error) {
+	f, err := cli.Create(name, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	l, err := export.NewIntervalLog(f, r)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &hlogFile{l, f}, nil
+}
+
+func (f *hlogFile) close() error { return f.file.Close() }

@@ -1,7 +1,9 @@
-package main
+package probecmd
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +17,7 @@ import (
 )
 
 // probeInTheMiddle is a probe of two UPFs that runs.
-func probeInTheMiddle(t *testing.T) *probeScreen {
+func probeInTheMiddle(t *testing.T) *screen {
 	t.Helper()
 	delays := hdrhistogram.New(1, 1<<36-1, 2)
 	for i := range int64(1000) {
@@ -23,7 +25,7 @@ func probeInTheMiddle(t *testing.T) *probeScreen {
 			t.Fatal(err)
 		}
 	}
-	return &probeScreen{
+	return &screen{
 		elapsed: 64 * time.Second, total: 2 * time.Minute,
 		upfs: []export.UPF{{Name: "upf1", Command: "plumb", PID: 812, Datapath: "xdp"}, {Name: "upf2", Missing: "no devices\nat all"}},
 		live: []export.Live{
@@ -116,7 +118,7 @@ func TestProbeScreenTimed(t *testing.T) {
 // TestProbeTimedFlag: parts need all packets, and what is no part is refused.
 func TestProbeTimedFlag(t *testing.T) {
 	valid := func(timed cli.OneIn, parts bool) error {
-		c := probeRunCommand{Timed: &timed, Parts: parts, Interval: time.Second, Timeout: time.Second, InFlight: 1}
+		c := runCommand{Timed: &timed, Parts: parts, Interval: time.Second, Timeout: time.Second, InFlight: 1}
 		return c.validate()
 	}
 	if err := errors.Join(valid(1, true), valid(16, false)); err != nil {
@@ -126,5 +128,23 @@ func TestProbeTimedFlag(t *testing.T) {
 		if cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("got %v, want a usage error", err)
 		}
+	}
+}
+
+// TestProbeNothingShown: where there is no terminal, or --plain, the log is written as it
+// comes and nothing else.
+func TestProbeNothingShown(t *testing.T) {
+	out, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := newLiveView(out, &runCommand{})
+	v.show(nil)
+	if _, err := fmt.Fprintln(v, "a line"); err != nil {
+		t.Fatal(err)
+	}
+	v.Close()
+	if got, err := os.ReadFile(out.Name()); err != nil || string(got) != "a line\n" {
+		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -1,4 +1,6 @@
-package main
+// Package pfcpcmd has plumb pfcp and the commands below it: scenarios that are run, shown and
+// checked, requests typed at a prompt, and messages taken apart.
+package pfcpcmd
 
 import (
 	"context"
@@ -18,17 +20,18 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/pfcpsim"
 )
 
-type pfcpCommand struct {
-	List   pfcpListCommand   `cmd:"" help:"List the scenarios that are built in: the dialects of real SMFs, and others."`
-	Show   pfcpShowCommand   `cmd:"" help:"Print a built-in scenario, to be read or changed."`
-	Run    pfcpRunCommand    `cmd:"" help:"Run scenarios against a UP function."`
-	Prompt pfcpPromptCommand `cmd:"" help:"Do steps that are typed, or read from standard input, one to a line."`
-	Check  pfcpCheckConfig   `cmd:"" name:"check-config" help:"Check a file with a scenario of your own; send nothing."`
-	Decode pfcpDecodeCommand `cmd:"" help:"Take PFCP messages apart that are given in hex."`
+// PFCP is plumb pfcp: a CP function with scenarios and the dialects of real SMFs.
+type PFCP struct {
+	List   listCommand   `cmd:"" help:"List the scenarios that are built in: the dialects of real SMFs, and others."`
+	Show   showCommand   `cmd:"" help:"Print a built-in scenario, to be read or changed."`
+	Run    runCommand    `cmd:"" help:"Run scenarios against a UP function."`
+	Prompt promptCommand `cmd:"" help:"Do steps that are typed, or read from standard input, one to a line."`
+	Check  checkConfig   `cmd:"" name:"check-config" help:"Check a file with a scenario of your own; send nothing."`
+	Decode decodeCommand `cmd:"" help:"Take PFCP messages apart that are given in hex."`
 }
 
 // Help is shown by plumb pfcp --help.
-func (pfcpCommand) Help() string {
+func (PFCP) Help() string {
 	return `Speaks PFCP as a CP function does: by scenarios, by hand, or as each known SMF.
 
 Examples:
@@ -42,9 +45,14 @@ Examples:
 `
 }
 
-type pfcpListCommand struct{}
+type listCommand struct{}
 
-func (pfcpListCommand) Run(out io.Writer) error {
+// Help is shown by its --help.
+func (listCommand) Help() string {
+	return cli.Examples("plumb pfcp list")
+}
+
+func (listCommand) Run(out io.Writer) error {
 	var t *term.Table
 	for _, name := range pfcpsim.Dialects() {
 		s, err := pfcpsim.Dialect(name)
@@ -71,11 +79,16 @@ func headline(about string) string {
 	return strings.TrimSpace(about)
 }
 
-type pfcpShowCommand struct {
+type showCommand struct {
 	Name string `arg:"" help:"A scenario that 'plumb pfcp list' lists."`
 }
 
-func (c pfcpShowCommand) Run(out io.Writer) error {
+// Help is shown by its --help.
+func (showCommand) Help() string {
+	return cli.Examples("plumb pfcp show open5gs", "plumb pfcp show open5gs > mine.yaml")
+}
+
+func (c showCommand) Run(out io.Writer) error {
 	text, err := pfcpsim.DialectText(c.Name)
 	if err != nil {
 		return cli.Usage(err)
@@ -84,21 +97,26 @@ func (c pfcpShowCommand) Run(out io.Writer) error {
 	return err
 }
 
-type pfcpCheckConfig struct {
+type checkConfig struct {
 	File string `arg:"" placeholder:"FILE" help:"File with a scenario (YAML)."`
+}
+
+// Help is shown by its --help.
+func (checkConfig) Help() string {
+	return cli.Examples("plumb pfcp check-config mine.yaml")
 }
 
 // Run says "ok", or all that is wrong. Names and values of IEs are looked at only when a step is
 // done, as variables may be in them.
-func (c *pfcpCheckConfig) Run(stdout io.Writer) error {
+func (c *checkConfig) Run(stdout io.Writer) error {
 	if _, err := pfcpsim.Load(c.File); err != nil {
 		return cli.FileError("pfcp", err)
 	}
 	return cli.SayOK(stdout, c.File)
 }
 
-// pfcpPeer is the CP function of a command line.
-type pfcpPeer struct {
+// peer is the CP function of a command line.
+type peer struct {
 	UPF   string            `name:"upf" required:"" placeholder:"ADDRESS[:PORT]" help:"N4 of the UP function; the port is 8805 by default."`
 	Local string            `placeholder:"ADDRESS[:PORT]" help:"Address of the CP function. Default: the one from which the UP function is reached, or 127.0.0.2; port 8805, where UP functions send their requests."`
 	N3    netip.Addr        `name:"n3" placeholder:"ADDR" help:"Where the UP function terminates GTP-U, for scenarios that choose F-TEIDs themselves; the variable n3."`
@@ -113,7 +131,7 @@ type pfcpPeer struct {
 }
 
 // open makes the peer. What goes over the wire is printed as the flags say.
-func (c *pfcpPeer) open(out io.Writer, verbose bool) (*pfcpsim.Peer, error) {
+func (c *peer) open(out io.Writer, verbose bool) (*pfcpsim.Peer, error) {
 	cfg := pfcpsim.Config{T1: c.T1, N1: c.N1, Vars: map[string]string{}}
 	var err error
 	if cfg.UPF, err = pfcpsim.Address(c.UPF); err != nil {
@@ -144,8 +162,8 @@ func (c *pfcpPeer) open(out io.Writer, verbose bool) (*pfcpsim.Peer, error) {
 	return pfcpsim.Open(cfg)
 }
 
-// result is one step's, as JSON.
-type pfcpResult struct {
+// scenarioResult is one step's, as JSON.
+type scenarioResult struct {
 	Scenario string  `json:"scenario,omitempty"`
 	Step     int     `json:"step"`
 	Verb     string  `json:"verb"`
@@ -155,9 +173,9 @@ type pfcpResult struct {
 	Error    string  `json:"error,omitempty"`
 }
 
-// Tell prints the result of a step.
-func (c *pfcpPeer) tell(out io.Writer, scenario string, number int, r pfcpsim.Result) {
-	line := pfcpResult{
+// tell prints the result of a step.
+func (c *peer) tell(out io.Writer, scenario string, number int, r pfcpsim.Result) {
+	line := scenarioResult{
 		Scenario: scenario, Step: number, Verb: r.Step.Verb, Note: r.Step.Note, Skipped: r.Skipped,
 		TookMs: float64(r.Took.Microseconds()) / 1000,
 	}
@@ -180,13 +198,13 @@ func (c *pfcpPeer) tell(out io.Writer, scenario string, number int, r pfcpsim.Re
 	term.PrintLine(out, strings.TrimRight(fmt.Sprintf("  %s %2d %-10s %9.3f ms  %s", state, number, r.Step.Verb, line.TookMs, more), " "))
 }
 
-type pfcpRunCommand struct {
+type runCommand struct {
 	Scenario []string `arg:"" help:"Names of built-in scenarios, or files. 'all' is all that are built in."`
-	pfcpPeer `embed:""`
+	peer     `embed:""`
 }
 
 // Help is shown by plumb pfcp run --help.
-func (pfcpRunCommand) Help() string {
+func (runCommand) Help() string {
 	return `Is a CP function that does what scenarios say, and looks whether the UP function answers as it should. Steps with packets are left out: this command has no way to send any. A UP function that is not there, or answers otherwise, ends it with exit code 1.
 
 Run it against a UP function of your own: it sets up an association and sessions.
@@ -200,7 +218,7 @@ Examples:
 `
 }
 
-func (c *pfcpRunCommand) Run(ctx context.Context, out io.Writer) error {
+func (c *runCommand) Run(ctx context.Context, out io.Writer) error {
 	scenarios, err := c.scenarios()
 	if err != nil {
 		return cli.Usage(err)
@@ -222,7 +240,7 @@ func (c *pfcpRunCommand) Run(ctx context.Context, out io.Writer) error {
 }
 
 // scenarios reads what the command line names.
-func (c *pfcpRunCommand) scenarios() ([]*pfcpsim.Scenario, error) {
+func (c *runCommand) scenarios() ([]*pfcpsim.Scenario, error) {
 	var list []*pfcpsim.Scenario
 	names := c.Scenario
 	if len(names) == 1 && names[0] == "all" {
@@ -250,7 +268,7 @@ func (c *pfcpRunCommand) scenarios() ([]*pfcpsim.Scenario, error) {
 
 // run does one scenario with a CP function of its own, so that none finds what
 // another has left.
-func (c *pfcpRunCommand) run(ctx context.Context, out io.Writer, s *pfcpsim.Scenario) error {
+func (c *runCommand) run(ctx context.Context, out io.Writer, s *pfcpsim.Scenario) error {
 	p, err := c.open(out, c.Verbose)
 	if err != nil {
 		return err
@@ -264,16 +282,4 @@ func (c *pfcpRunCommand) run(ctx context.Context, out io.Writer, s *pfcpsim.Scen
 		number++
 		c.tell(out, s.Name, number, r)
 	})
-}
-
-func (pfcpCheckConfig) Help() string {
-	return cli.Examples("plumb pfcp check-config mine.yaml")
-}
-
-func (pfcpListCommand) Help() string {
-	return cli.Examples("plumb pfcp list")
-}
-
-func (pfcpShowCommand) Help() string {
-	return cli.Examples("plumb pfcp show open5gs", "plumb pfcp show open5gs > mine.yaml")
 }

@@ -1,4 +1,4 @@
-package main
+package probecmd
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 )
 
 // Run measures until its time is up or it is stopped, and prints what came of it.
-func (c *probeRunCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *runCommand) Run(ctx context.Context, stdout io.Writer) error {
 	selector, err := c.selector()
 	if err == nil {
 		err = c.validate()
@@ -48,8 +48,8 @@ func (c *probeRunCommand) Run(ctx context.Context, stdout io.Writer) error {
 }
 
 // measure returns what was measured before an error as well, if there was anything.
-func (c *probeRunCommand) measure(ctx context.Context, selector find.Selector) (_ *report.Probe, err error) {
-	view := newProbeLive(os.Stderr, c)
+func (c *runCommand) measure(ctx context.Context, selector find.Selector) (_ *report.Probe, err error) {
+	view := newLiveView(os.Stderr, c)
 	defer view.Close()
 	config, err := c.config(selector, view)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *probeRunCommand) measure(ctx context.Context, selector find.Selector) (
 }
 
 // config is what is watched.
-func (c *probeRunCommand) config(selector find.Selector, log io.Writer) (watch.Config, error) {
+func (c *runCommand) config(selector find.Selector, log io.Writer) (watch.Config, error) {
 	config := watch.Config{
 		Selector: selector, NoN4: c.NoN4, Wait: c.Metrics != "",
 		Probe: probe.Config{InFlight: c.InFlight, Timeout: c.Timeout, NAT: c.NAT, Timed: uint32(c.timed()), Sample: c.sampling(), Stats: c.Stats, Parts: c.Parts},
@@ -87,7 +87,7 @@ func (c *probeRunCommand) config(selector find.Selector, log io.Writer) (watch.C
 
 // probeRun is a run of plumb probe.
 type probeRun struct {
-	command  *probeRunCommand
+	command  *runCommand
 	watch    *watch.Watch
 	log      *slog.Logger
 	first    *probe.Snapshot
@@ -96,7 +96,7 @@ type probeRun struct {
 	metrics  export.Metrics
 	samples  *sampleFiles
 	hlog     *hlogFile // nil: none
-	view     *probeLive
+	view     *liveView
 }
 
 // start takes the first look, and opens what is written to while it runs.

@@ -1,4 +1,4 @@
-package main
+package probecmd
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-upf/plumbline/probe/rematch"
 )
 
-type probeRematchCommand struct {
+type rematchCommand struct {
 	File string `arg:"" help:"Text of trace_pipe with upf_m1 and upf_m3, or CSV with ts_rx_ns and ts_tx_ns; - is standard input."`
 
 	Window   time.Duration `default:"10ms" help:"How old an entry may be when its packet leaves. Default: 10ms, as the study has it."`
@@ -23,7 +23,7 @@ type probeRematchCommand struct {
 }
 
 // Help is shown by plumb probe rematch --help.
-func (probeRematchCommand) Help() string {
+func (rematchCommand) Help() string {
 	return `Judges a trace whose events have a time and a length but do not say which packet they are about, as the study arXiv:2605.28185 has recorded them. It says how many entries each exit could belong to, what percentiles different ways of pairing make of the same events, and between which values they lie whatever the right pairs are. The file is read once, in bounded memory.
 
 Pairings: 'written', the pairs of a CSV; 'nearest', the entry nearest in time, as the study's script pairs; 'oldest first', as in a UPF that keeps the order and loses nothing; 'only candidate', exits that could belong to a single entry, alone; 'any', the bounds over all pairings.
@@ -37,7 +37,7 @@ Examples:
 }
 
 // Run reads the file and prints what it says.
-func (c *probeRematchCommand) Run(stdout io.Writer) error {
+func (c *rematchCommand) Run(stdout io.Writer) error {
 	in := os.Stdin
 	if c.File != "-" {
 		f, err := os.Open(c.File)

@@ -1,6 +1,7 @@
-package main
+package probecmd
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -12,8 +13,8 @@ import (
 	"github.com/plumbline-upf/plumbline/probe/export"
 )
 
-// probeFiles is the flags that say in which forms a result is wanted.
-type probeFiles struct {
+// resultFlags is the flags that say in which forms a result is wanted.
+type resultFlags struct {
 	JSON string `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.probe/1); - is standard output, in the place of the table."`
 	HTML string `name:"html" placeholder:"FILE" help:"Write the report: one page with charts, heat maps and tables that loads nothing else."`
 	SVG  string `name:"svg" placeholder:"FILE" help:"Write the charts as one picture."`
@@ -22,7 +23,7 @@ type probeFiles struct {
 
 // open makes the files before the run, so that a name that cannot be written costs no
 // measurement.
-func (f *probeFiles) open() (cli.Outputs[*report.Probe], error) {
+func (f *resultFlags) open() (cli.Outputs[*report.Probe], error) {
 	if err := cli.MakeDirectory(f.Hgrm); err != nil {
 		return nil, err
 	}
@@ -30,8 +31,8 @@ func (f *probeFiles) open() (cli.Outputs[*report.Probe], error) {
 		cli.To(f.HTML, report.ProbeHTML), cli.To(f.SVG, report.ProbeSVG))
 }
 
-// Write prints the result and fills the files.
-func (f *probeFiles) write(stdout io.Writer, files cli.Outputs[*report.Probe], p *report.Probe) error {
+// write prints the result and fills the files.
+func (f *resultFlags) write(stdout io.Writer, files cli.Outputs[*report.Probe], p *report.Probe) error {
 	show := report.ProbeTable
 	if f.JSON == "-" {
 		show = report.WriteProbe
@@ -43,7 +44,7 @@ func (f *probeFiles) write(stdout io.Writer, files cli.Outputs[*report.Probe], p
 	return errors.Join(errs...)
 }
 
-// sampleFiles are the files of probeSampleFiles while they are written. One goroutine
+// sampleFiles are the files of sampleFlags while they are written. One goroutine
 // writes; whoever likes asks how many there were.
 type sampleFiles struct {
 	files   []*os.File
@@ -52,7 +53,7 @@ type sampleFiles struct {
 }
 
 // create makes the files. device names where a packet came in.
-func (f *probeSampleFiles) create(clock export.Clock, device func(*probe.Sample) string) (*sampleFiles, error) {
+func (f *sampleFlags) create(clock export.Clock, device func(*probe.Sample) string) (*sampleFiles, error) {
 	s := &sampleFiles{}
 	for _, one := range []struct {
 		path string
@@ -90,4 +91,35 @@ func (s *sampleFiles) close() error {
 		errs = append(errs, w.Close(), s.files[i].Close())
 	}
 	return errors.Join(errs...)
+}
+
+type reportCommand struct {
+	File string `arg:"" name:"file" help:"A result of plumb probe (--json, plumbline.probe/1)."`
+
+	resultFlags
+}
+
+// Help is shown by plumb probe report --help.
+func (reportCommand) Help() string {
+	return `Shows a result of plumb probe again: the table, and the files that are asked for. Nothing is measured.
+
+Examples:
+
+    plumb probe report probe.json
+    plumb probe report probe.json --html probe.html --svg probe.svg \
+        --hgrm delays
+`
+}
+
+// Run reads the result, prints the table and writes the files.
+func (c *reportCommand) Run(_ context.Context, stdout io.Writer) error {
+	files, err := c.open()
+	if err != nil {
+		return err
+	}
+	result, err := report.ReadProbeFile(c.File)
+	if err != nil {
+		return errors.Join(cli.InputError(err), files.Discard())
+	}
+	return errors.Join(c.write(stdout, files, result))
 }

@@ -1,4 +1,4 @@
-package main
+package pfcpcmd
 
 import (
 	"bufio"
@@ -16,12 +16,12 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/pfcpsim"
 )
 
-type pfcpPromptCommand struct {
-	pfcpPeer `embed:""`
+type promptCommand struct {
+	peer `embed:""`
 }
 
 // Help is shown by plumb pfcp prompt --help.
-func (pfcpPromptCommand) Help() string {
+func (promptCommand) Help() string {
 	return `Reads steps from standard input, one to a line, as they stand in scenarios, and does each at once. A line that ends in \ goes on in the next one. Messages are printed. 'help' lists what can be done; an empty line only answers what the UP function has asked meanwhile.
 
 Examples:
@@ -35,7 +35,7 @@ Examples:
 `
 }
 
-func (c *pfcpPromptCommand) Run(ctx context.Context, out io.Writer) error {
+func (c *promptCommand) Run(ctx context.Context, out io.Writer) error {
 	p, err := c.open(out, true)
 	if err != nil {
 		return err
@@ -83,12 +83,17 @@ func (c *pfcpPromptCommand) Run(ctx context.Context, out io.Writer) error {
 	return lines.Err()
 }
 
-type pfcpDecodeCommand struct {
+type decodeCommand struct {
 	Hex  []string `arg:"" optional:"" help:"Messages in hex, blanks as they come. Default: standard input, one to a line."`
 	JSON bool     `name:"json" help:"Print JSON, one message to a line."`
 }
 
-func (c pfcpDecodeCommand) Run(out io.Writer) error {
+// Help is shown by its --help.
+func (decodeCommand) Help() string {
+	return cli.Examples("plumb pfcp decode 2001000c00000100006000040badcafe", "plumb pfcp decode --json < messages.hex")
+}
+
+func (c decodeCommand) Run(out io.Writer) error {
 	if len(c.Hex) > 0 {
 		return c.decode(out, strings.Join(c.Hex, ""))
 	}
@@ -102,7 +107,7 @@ func (c pfcpDecodeCommand) Run(out io.Writer) error {
 	return lines.Err()
 }
 
-func (c pfcpDecodeCommand) decode(out io.Writer, digits string) error {
+func (c decodeCommand) decode(out io.Writer, digits string) error {
 	b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
 	if err != nil {
 		return cli.Usage(err)
@@ -119,8 +124,4 @@ func (c pfcpDecodeCommand) decode(out io.Writer, digits string) error {
 	}
 	term.PrintLines(out, m.String())
 	return nil
-}
-
-func (pfcpDecodeCommand) Help() string {
-	return cli.Examples("plumb pfcp decode 2001000c00000100006000040badcafe", "plumb pfcp decode --json < messages.hex")
 }

@@ -1,4 +1,6 @@
-package main
+// Package probecmd has plumb probe and the commands below it: flags, the probe as a process, what
+// is shown of it on a terminal, and the files in which its result is wanted.
+package probecmd
 
 import (
 	"errors"
@@ -11,14 +13,15 @@ import (
 	"github.com/plumbline-upf/plumbline/probe/find"
 )
 
-type probeCommand struct {
-	Run     probeRunCommand     `cmd:"" default:"withargs" help:"Measure how long each slice's packets stay in UPFs that run on this machine (the default)."`
-	Report  probeReportCommand  `cmd:"" help:"Show a result of plumb probe again, as a table, a page, a picture or histograms."`
-	Rematch probeRematchCommand `cmd:"" help:"Judge a trace whose events do not say which packet they are about: how ambiguous are published data?"`
+// Probe is plumb probe: how long the packets of each slice stay in UPFs that run here.
+type Probe struct {
+	Run     runCommand     `cmd:"" default:"withargs" help:"Measure how long each slice's packets stay in UPFs that run on this machine (the default)."`
+	Report  reportCommand  `cmd:"" help:"Show a result of plumb probe again, as a table, a page, a picture or histograms."`
+	Rematch rematchCommand `cmd:"" help:"Judge a trace whose events do not say which packet they are about: how ambiguous are published data?"`
 }
 
 // Help is shown by plumb probe --help.
-func (probeCommand) Help() string {
+func (Probe) Help() string {
 	return `Flags without a command are those of plumb probe run.
 
 Examples:
@@ -29,34 +32,34 @@ Examples:
 `
 }
 
-// probeSelector is the flags that say which UPFs.
-type probeSelector struct {
-	Auto      bool        `help:"Every UPF that runs here, also those that start later."`
-	PID       int         `name:"pid" placeholder:"PID" help:"The UPF with this process."`
-	Netns     string      `placeholder:"NAMESPACE" help:"The UPF in this network namespace: its path, name, or inode number."`
-	Container string      `placeholder:"NAME" help:"The UPF in this container of Docker, Podman, containerd, Incus or LXC: name or id."`
-	Pod       string      `placeholder:"POD" help:"The UPF in this pod: NAMESPACE/NAME."`
-	Iface     []probeFace `name:"iface" placeholder:"DEVICE[=SIDE]" help:"A UPF behind these devices of this namespace (or that of --netns), SIDE n3, n6 or both. Default: both."`
-	HostWide  bool        `name:"host-wide" help:"Stand where the kernel receives and sends packets of all namespaces (tp_btf), not at each device: nothing is attached to any."`
+// selection is the flags that say which UPFs.
+type selection struct {
+	Auto      bool   `help:"Every UPF that runs here, also those that start later."`
+	PID       int    `name:"pid" placeholder:"PID" help:"The UPF with this process."`
+	Netns     string `placeholder:"NAMESPACE" help:"The UPF in this network namespace: its path, name, or inode number."`
+	Container string `placeholder:"NAME" help:"The UPF in this container of Docker, Podman, containerd, Incus or LXC: name or id."`
+	Pod       string `placeholder:"POD" help:"The UPF in this pod: NAMESPACE/NAME."`
+	Iface     []face `name:"iface" placeholder:"DEVICE[=SIDE]" help:"A UPF behind these devices of this namespace (or that of --netns), SIDE n3, n6 or both. Default: both."`
+	HostWide  bool   `name:"host-wide" help:"Stand where the kernel receives and sends packets of all namespaces (tp_btf), not at each device: nothing is attached to any."`
 }
 
-// probeFace is a device and what it carries.
-type probeFace find.Device
+// face is a device and what it carries.
+type face find.Device
 
 // UnmarshalText takes DEVICE or DEVICE=SIDE.
-func (f *probeFace) UnmarshalText(text []byte) error {
+func (f *face) UnmarshalText(text []byte) error {
 	name, side, _ := strings.Cut(string(text), "=")
 	sides := map[string]probe.Side{"": probe.Both, "both": probe.Both, "n3": probe.N3, "n6": probe.N6}
 	s, ok := sides[strings.ToLower(side)]
 	if !ok || name == "" {
 		return fmt.Errorf("%q: want DEVICE, or DEVICE=n3, DEVICE=n6, DEVICE=both", text)
 	}
-	*f = probeFace{Name: name, Side: s}
+	*f = face{Name: name, Side: s}
 	return nil
 }
 
 // selector checks that there is something to go by. What is given must all hold.
-func (s *probeSelector) selector() (find.Selector, error) {
+func (s *selection) selector() (find.Selector, error) {
 	selector := find.Selector{Auto: s.Auto, PID: s.PID, Netns: s.Netns, Container: s.Container, Pod: s.Pod, HostWide: s.HostWide}
 	for _, f := range s.Iface {
 		selector.Devices = append(selector.Devices, find.Device(f))
@@ -70,8 +73,8 @@ func (s *probeSelector) selector() (find.Selector, error) {
 	return selector, nil
 }
 
-type probeRunCommand struct {
-	probeSelector
+type runCommand struct {
+	selection
 	Slices   string        `placeholder:"FILE" help:"What is which slice (YAML: TEIDs, UE prefixes, QFI, DNN), beside what is learnt from N4."`
 	NoN4     bool          `name:"no-n4" help:"Do not listen to N4: no response times, and nothing is learnt from it."`
 	NAT      bool          `name:"nat" help:"N6 has translated addresses: packets are known again without addresses, ports and ICMP identifiers."`
@@ -88,14 +91,14 @@ type probeRunCommand struct {
 	Sample *cli.OneIn    `placeholder:"1/N" help:"Report one packet in N (1/1: each) in the files of samples. Default with such a file and without --tail: 1/1."`
 	Tail   time.Duration `placeholder:"TIME" help:"Report each packet that stayed longer."`
 
-	probeSampleFiles
-	probeFiles
+	sampleFlags
+	resultFlags
 	Hlog    string `name:"hlog" placeholder:"FILE" help:"Write an interval log of HdrHistogram: the delays of each series in each interval."`
 	Metrics string `placeholder:"ADDRESS" help:"Serve /metrics for Prometheus (native and classic histograms) and OpenMetrics, such as 127.0.0.1:9108."`
 }
 
-// probeSampleFiles is the flags of files with a line for each packet.
-type probeSampleFiles struct {
+// sampleFlags is the flags of files with a line for each packet.
+type sampleFlags struct {
 	CSV       string `name:"csv" placeholder:"FILE" help:"Write samples as CSV."`
 	Parquet   string `name:"parquet" placeholder:"FILE" help:"Write samples as Parquet."`
 	Published string `name:"published-csv" placeholder:"FILE" help:"Write samples of uplink packets as CSV with the columns of published slice measurements: ts_rx_ns, ts_tx_ns, delay_us, pkt_len, netif_rx, slice."`
@@ -103,15 +106,15 @@ type probeSampleFiles struct {
 
 // Bounds of flags.
 const (
-	probeMinInterval = 50 * time.Millisecond
-	probeMaxInterval = time.Hour
-	probeMaxInFlight = 1 << 24
-	probeMaxTimeout  = time.Minute
-	probeMaxTimed    = 1 << 20
+	minInterval = 50 * time.Millisecond
+	maxInterval = time.Hour
+	maxInFlight = 1 << 24
+	maxTimeout  = time.Minute
+	maxTimed    = 1 << 20
 )
 
 // Help is shown by plumb probe run --help.
-func (probeRunCommand) Help() string {
+func (runCommand) Help() string {
 	return `Measures how long the packets of each slice stay in running UPFs of any make, without touching them, and how long N4 takes: small programs of the kernel stand where packets come to the UPF and where they leave it. Root only. When the process ends, however it ends, nothing is left.
 
 Shows on a terminal what is going on, for each slice and direction: rate, percentiles of the delay in the last ten intervals, what was lost, what is inside, and what could not be told apart. In the end it prints all of it as a table.
@@ -127,22 +130,22 @@ Examples:
 }
 
 // validate checks the flags.
-func (c *probeRunCommand) validate() error {
+func (c *runCommand) validate() error {
 	switch {
-	case c.Interval < probeMinInterval || c.Interval > probeMaxInterval:
-		return cli.Usage(fmt.Errorf("--interval %v: want %v to %v", c.Interval, probeMinInterval, probeMaxInterval))
+	case c.Interval < minInterval || c.Interval > maxInterval:
+		return cli.Usage(fmt.Errorf("--interval %v: want %v to %v", c.Interval, minInterval, maxInterval))
 	case c.Duration < 0:
 		return cli.Usage(fmt.Errorf("--duration %v: want more than 0", c.Duration))
-	case c.Timeout < time.Millisecond || c.Timeout > probeMaxTimeout:
-		return cli.Usage(fmt.Errorf("--timeout %v: want 1ms to %v", c.Timeout, probeMaxTimeout))
-	case c.InFlight < 1 || c.InFlight > probeMaxInFlight:
-		return cli.Usage(fmt.Errorf("--in-flight %d: want 1 to %d", c.InFlight, probeMaxInFlight))
+	case c.Timeout < time.Millisecond || c.Timeout > maxTimeout:
+		return cli.Usage(fmt.Errorf("--timeout %v: want 1ms to %v", c.Timeout, maxTimeout))
+	case c.InFlight < 1 || c.InFlight > maxInFlight:
+		return cli.Usage(fmt.Errorf("--in-flight %d: want 1 to %d", c.InFlight, maxInFlight))
 	case c.Tail < 0:
 		return cli.Usage(fmt.Errorf("--tail %v: want more than 0", c.Tail))
 	case c.Ambig < 0 || c.Ambig > 100:
 		return cli.Usage(fmt.Errorf("--max-ambiguous %v: want 0 to 100 percent", c.Ambig))
-	case c.timed() > probeMaxTimed:
-		return cli.Usage(fmt.Errorf("--timed 1/%d: want 1/1 to 1/%d", *c.Timed, probeMaxTimed))
+	case c.timed() > maxTimed:
+		return cli.Usage(fmt.Errorf("--timed 1/%d: want 1/1 to 1/%d", *c.Timed, maxTimed))
 	case c.Parts && c.timed() > 1:
 		return cli.Usage(fmt.Errorf("--timed 1/%d with --parts: want one of them, since packets that are not timed share reads with those that are", c.timed()))
 	case (c.Sample != nil || c.Tail > 0) && !c.sampled():
@@ -152,10 +155,10 @@ func (c *probeRunCommand) validate() error {
 }
 
 // sampled reports whether there is a file for samples.
-func (f *probeSampleFiles) sampled() bool { return f.CSV != "" || f.Parquet != "" || f.Published != "" }
+func (f *sampleFlags) sampled() bool { return f.CSV != "" || f.Parquet != "" || f.Published != "" }
 
 // timed is N, where one packet of N is timed.
-func (c *probeRunCommand) timed() int {
+func (c *runCommand) timed() int {
 	if c.Timed == nil {
 		return 1
 	}
@@ -163,7 +166,7 @@ func (c *probeRunCommand) timed() int {
 }
 
 // sampling is what packets are reported one by one.
-func (c *probeRunCommand) sampling() probe.Sampling {
+func (c *runCommand) sampling() probe.Sampling {
 	s := probe.Sampling{Above: c.Tail}
 	switch {
 	case c.Sample != nil:
