@@ -25,6 +25,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/plumbline-upf/plumbline/internal/cli"
+	labcmd "github.com/plumbline-upf/plumbline/internal/cli/lab"
 	pfcpcmd "github.com/plumbline-upf/plumbline/internal/cli/pfcp"
 	probecmd "github.com/plumbline-upf/plumbline/internal/cli/probe"
 	upfcmd "github.com/plumbline-upf/plumbline/internal/cli/upf"
@@ -39,9 +40,9 @@ type commands struct {
 	N4       upfcmd.N4       `cmd:"" name:"n4" help:"Run the control plane of a UPF alone: PFCP on N4, Redis towards the datapaths."`
 	Datapath upfcmd.Datapath `cmd:"" help:"Run a datapath of a UPF alone, for plumb n4."`
 	GNB      gnbCommand      `cmd:"" name:"gnb" help:"Run a gNB: UE devices over GTP-U to any UPF."`
-	Bench    benchCommand    `cmd:"" help:"Measure the UPF beside the limit of the test bed."`
-	Lab      labCommand      `cmd:"" help:"Measure any UPF: throughput, latency, loss, N4 load, correctness of rules."`
-	Slices   slicesCommand   `cmd:"" help:"Measure how long packets of three slices stay in UPFs while real programs use them."`
+	Bench    labcmd.Bench    `cmd:"" help:"Measure the UPF beside the limit of the test bed."`
+	Lab      labcmd.Lab      `cmd:"" help:"Measure any UPF: throughput, latency, loss, N4 load, correctness of rules."`
+	Slices   labcmd.Slices   `cmd:"" help:"Measure how long packets of three slices stay in UPFs while real programs use them."`
 	Probe    probecmd.Probe  `cmd:"" help:"Measure how long each slice's packets stay in UPFs of any make that run on this machine."`
 	P4Switch upfcmd.P4Switch `cmd:"" name:"p4switch" help:"Run a software switch: a P4 program for v1model between Ethernet devices, reached by P4Runtime."`
 	PFCP     pfcpcmd.PFCP    `cmd:"" name:"pfcp" help:"Be a CP function: run scenarios and the dialects of real SMFs against any UPF."`

@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/plumbline-upf/plumbline/internal/cli"
+	"github.com/plumbline-upf/plumbline/lab/host"
 	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
@@ -23,7 +24,10 @@ func TestOutputsThatCannotBe(t *testing.T) {
 	lab, file := filepath.Join(dir, "lab.json"), filepath.Join(dir, "file")
 	f, err := os.Create(lab)
 	if err == nil {
-		err = report.WriteLab(f, report.CorrectnessLab([]*report.Correctness{aCorrectness()}, time.Now().UTC()))
+		err = report.WriteLab(f, report.CorrectnessLab([]*report.Correctness{{
+			Schema: report.CorrectnessSchema, Started: time.Now().UTC().Truncate(time.Second), Host: host.Describe("v0", "", "plumb lab correctness"), System: "eUPF",
+			Rates: []report.RateFigure{{Direction: report.Uplink, Protocol: "UDP", AskedBPS: 1e6, PassedBPS: 9e5, ErrorPercent: -10}},
+		}}, time.Now().UTC()))
 	}
 	if err == nil {
 		err = os.WriteFile(file, nil, 0o600)

@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
-type labCorrectnessCommand struct {
+type correctnessCommand struct {
 	Parts []correctness.Part `arg:"" optional:"" name:"part" help:"What to measure: rate, tcp, usage, effect, buffer, restart. Default: all of them."`
 
 	DUT       []string           `name:"dut" default:"xdp" placeholder:"NAME" help:"What to measure, one after the other: xdp, tc, afxdp, tun, tap, p4 (our UPF with that datapath), others by name or as name=/path/to/program, external, or all. Default: xdp."`
@@ -34,7 +34,7 @@ type labCorrectnessCommand struct {
 }
 
 // Help is shown by plumb lab correctness --help.
-func (labCorrectnessCommand) Help() string {
+func (correctnessCommand) Help() string {
 	return `Builds a test bed of network namespaces, runs a UPF in it, and measures how far it is from what its rules say:
 
     rate     what passes of frames at each MBR, beside what was asked
@@ -62,7 +62,7 @@ Examples:
 }
 
 // Run measures, prints the tables and writes the files.
-func (c *labCorrectnessCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *correctnessCommand) Run(ctx context.Context, stdout io.Writer) error {
 	config, err := c.config()
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ type correctnessFiles struct {
 	pages   labFiles
 }
 
-func (c *labCorrectnessCommand) openAll() (f correctnessFiles, err error) {
+func (c *correctnessCommand) openAll() (f correctnessFiles, err error) {
 	if f.lab, err = cli.OpenOutputs(cli.To(c.JSON, report.WriteLab)); err != nil {
 		return f, err
 	}
@@ -125,7 +125,7 @@ func (f *correctnessFiles) discard() error {
 
 // finish prints and writes the results. failed is why there are no more: what there is of
 // parts and UPFs before is worth to be shown, unless it is nothing.
-func (c *labCorrectnessCommand) finish(stdout io.Writer, f correctnessFiles, results []*report.Correctness, failed error) error {
+func (c *correctnessCommand) finish(stdout io.Writer, f correctnessFiles, results []*report.Correctness, failed error) error {
 	if failed != nil && len(results) == 0 {
 		return errors.Join(failed, f.discard())
 	}
@@ -144,7 +144,7 @@ func (c *labCorrectnessCommand) finish(stdout io.Writer, f correctnessFiles, res
 }
 
 // config turns the flags into what package correctness takes, without the UPF.
-func (c *labCorrectnessCommand) config() (correctness.Config, error) {
+func (c *correctnessCommand) config() (correctness.Config, error) {
 	version, commit := cli.Built()
 	config := correctness.Config{
 		Parts: c.Parts, Directions: c.Direction, Kbps: c.MBR, TCPKbps: c.TCPMBR, Duration: c.Duration, Repeats: c.Repeats,

@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
-type labN4Command struct {
+type n4Command struct {
 	UPF string `arg:"" optional:"" name:"upf" placeholder:"ADDRESS[:PORT]" help:"N4 of the UP function; the port is 8805 by default."`
 
 	labN4DUT `embed:""`
@@ -56,7 +56,7 @@ type labN4Command struct {
 }
 
 // Help is shown by plumb lab n4 --help.
-func (labN4Command) Help() string {
+func (n4Command) Help() string {
 	return `Is one or more CP functions: associates with the UP function, establishes sessions, then puts a load on it and measures how long each request takes, and deletes the sessions. With --rate the send times are fixed beforehand, whatever is answered (open loop), and response times count from them; with --window the next request waits for a response (closed loop): that finds the highest rate.
 
 --p99 searches for the highest rate whose 99th percentile of the response times is below a limit (MLRsearch): the figure that UP functions can be compared by.
@@ -83,7 +83,7 @@ Examples:
 }
 
 // Run fills, loads, drains, prints the table and writes the files.
-func (c *labN4Command) Run(ctx context.Context, stdout io.Writer) error {
+func (c *n4Command) Run(ctx context.Context, stdout io.Writer) error {
 	if err := c.one(); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (c *labN4Command) Run(ctx context.Context, stdout io.Writer) error {
 }
 
 // prepare turns the flags into what package n4load takes.
-func (c *labN4Command) prepare() (*n4load.Campaign, error) {
+func (c *n4Command) prepare() (*n4load.Campaign, error) {
 	remote, err := parseUPF(c.UPF)
 	if err != nil {
 		return nil, cli.Usage(err)
@@ -152,7 +152,7 @@ func (c *labN4Command) prepare() (*n4load.Campaign, error) {
 }
 
 // one says whether there is one UP function that is there already, or some to start.
-func (c *labN4Command) one() error {
+func (c *n4Command) one() error {
 	switch {
 	case c.UPF == "" && len(c.DUT) == 0:
 		return cli.Usage(errors.New("want the address of a UP function, or --dut"))
@@ -169,7 +169,7 @@ func (c *labN4Command) one() error {
 }
 
 // loads adds what the flags say to the campaign.
-func (c *labN4Command) loads(run *n4load.Campaign) {
+func (c *n4Command) loads(run *n4load.Campaign) {
 	load := n4load.Load{Shares: c.Operation.shares, Arrival: c.Arrival.arrival, Burst: c.Arrival.burst,
 		WarmUp: c.WarmUp, Duration: c.Duration, Seed: c.Seed}
 	for _, rate := range append(slices.Clone(c.Rate), c.Steps...) {
@@ -199,7 +199,7 @@ const n4SearchWindow = 64
 
 // open opens the files before the run, so that a name that cannot be written
 // costs no measurement.
-func (c *labN4Command) open() (cli.Outputs[*n4load.CampaignResult], error) {
+func (c *n4Command) open() (cli.Outputs[*n4load.CampaignResult], error) {
 	type result = *n4load.CampaignResult
 	return cli.OpenOutputs(
 		cli.To(c.JSON, func(w io.Writer, r result) error { return report.WriteN4(w, r.N4Result) }),

@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/search"
 )
 
-type labThroughputCommand struct {
+type throughputCommand struct {
 	labRun
 
 	Goal    []lossRatio    `placeholder:"LOSS" help:"Throughputs to look for, by the part of the frames that may be lost. Default: 0, 1e-5, 0.5%."`
@@ -27,7 +27,7 @@ var throughputDefaults = labDefaults{
 }
 
 // Help is shown by plumb lab throughput --help.
-func (labThroughputCommand) Help() string {
+func (throughputCommand) Help() string {
 	return `Looks for the highest rates that a UPF forwards with no more loss than each goal allows, by MLRsearch (RFC 9971): trials of growing length, repeated where they disagree. The test bed alone is searched as well: no UPF can be faster in it. Systems take turns, and each turn is written to the file of --json as it ends.
 
 It builds a test bed of network namespaces for each system and needs root. Nothing leaves this machine, and nothing stays behind.
@@ -48,7 +48,7 @@ Examples:
 }
 
 // Run measures, prints the table and writes the files.
-func (c *labThroughputCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *throughputCommand) Run(ctx context.Context, stdout io.Writer) error {
 	d := throughputDefaults
 	budget, width := 90*time.Second, 0.5
 	if c.Quick {
@@ -76,7 +76,7 @@ func (c *labThroughputCommand) Run(ctx context.Context, stdout io.Writer) error 
 }
 
 // method turns the flags into the search.
-func (c *labThroughputCommand) method() (method.Throughput, error) {
+func (c *throughputCommand) method() (method.Throughput, error) {
 	const leastWidth, mostWidth = 0.01, 50
 	if !(*c.Width >= leastWidth && *c.Width <= mostWidth) {
 		return method.Throughput{}, cli.Usage(fmt.Errorf("--width %g: want %g to %g percent", *c.Width, leastWidth, float64(mostWidth)))

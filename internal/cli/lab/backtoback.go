@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/method"
 )
 
-type labBackToBackCommand struct {
+type backToBackCommand struct {
 	labRun
 
 	Tests *int      `placeholder:"N" help:"Searches in a turn, whose mean is the result; RFC 9004 wants 50 or more in all. Default: 10, with --quick 2."`
@@ -32,7 +32,7 @@ var backToBackDefaults = labDefaults{
 }
 
 // Help is shown by plumb lab backtoback --help.
-func (labBackToBackCommand) Help() string {
+func (backToBackCommand) Help() string {
 	return `Looks for the longest burst of frames, sent as fast as possible to a UPF at rest, of which none is lost (RFC 9004), and says how long its buffers hold frames: as if nothing had left them meanwhile, and corrected by the throughput, which is searched first. --duration is the longest burst that is tried, at the highest rate.
 
 A UPF that slows the sender, as XDP and TC programs do, has no such limit: the longest burst is then the longest that was tried, with a note.
@@ -50,7 +50,7 @@ Examples:
 }
 
 // Run measures, prints the table and writes the files.
-func (c *labBackToBackCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *backToBackCommand) Run(ctx context.Context, stdout io.Writer) error {
 	c.fillIn(backToBackDefaults)
 	if c.Tests == nil {
 		c.Tests = c.usualTests()
@@ -72,7 +72,7 @@ func (c *labBackToBackCommand) Run(ctx context.Context, stdout io.Writer) error 
 }
 
 // usualTests is how many there are if nothing is said.
-func (c *labBackToBackCommand) usualTests() *int {
+func (c *backToBackCommand) usualTests() *int {
 	usual := 10
 	if c.Quick {
 		usual = 2

@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -22,7 +22,7 @@ var datapaths = []string{upf.DatapathXDP, upf.DatapathTC, upf.DatapathAFXDP, upf
 const allDatapaths = "all"
 
 // several returns the datapaths to compare, and whether there are several.
-func (c *benchCommand) several() ([]string, bool) {
+func (c *Bench) several() ([]string, bool) {
 	if slices.Equal(c.Datapath, []string{allDatapaths}) {
 		return datapaths, true
 	}
@@ -30,7 +30,7 @@ func (c *benchCommand) several() ([]string, bool) {
 }
 
 // runCompare is plumb bench with several datapaths.
-func (c *benchCommand) runCompare(ctx context.Context, stdout io.Writer, datapaths []string) error {
+func (c *Bench) runCompare(ctx context.Context, stdout io.Writer, datapaths []string) error {
 	config, err := c.compareConfig(datapaths)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c *benchCommand) runCompare(ctx context.Context, stdout io.Writer, datapat
 }
 
 // compareConfig turns the flags into what package bench takes.
-func (c *benchCommand) compareConfig(datapaths []string) (config bench.CompareConfig, err error) {
+func (c *Bench) compareConfig(datapaths []string) (config bench.CompareConfig, err error) {
 	if err := c.checkSeveral(); err != nil {
 		return config, err
 	}

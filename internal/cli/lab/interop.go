@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
-type labInteropCommand struct {
+type interopCommand struct {
 	UE       []interop.UE   `name:"ue" required:"" placeholder:"[NETNS:]DEVICE" help:"Network device of a UE with a PDU session, such as uesimtun0; several with commas or again."`
 	UENetns  string         `name:"ue-netns" placeholder:"NETNS" help:"Network namespace of the UEs that have none before their device. Default: that of the command."`
 	DN       netip.Addr     `name:"dn" placeholder:"ADDRESS" help:"IPv4 address of the data network, which answers ping."`
@@ -50,7 +50,7 @@ type labInteropCommand struct {
 }
 
 // Help is shown by plumb lab interop --help.
-func (labInteropCommand) Help() string {
+func (interopCommand) Help() string {
 	return `Tries what a UPF has to do for a core, with the UEs of any core (UERANSIM, plumb gnb, modems) and any UPF behind it, and says of each step whether it passed, by what packets did.
 
 Commands are run by /bin/sh. In them {ue} is the UE's device, {namespace} its namespace, {number} 1 for the first UE, {ipv4} and {ipv6} its addresses: then the command is run for each UE, else once for all. A step without its command, or without its server, is not tried.
@@ -70,7 +70,7 @@ Examples:
 }
 
 // Run walks through the steps, prints the table and writes the file.
-func (c *labInteropCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *interopCommand) Run(ctx context.Context, stdout io.Writer) error {
 	config, err := c.config()
 	if err != nil {
 		return cli.Usage(err)
@@ -123,7 +123,7 @@ func interopNeeds(config *interop.Config) error {
 }
 
 // config turns the flags into what package interop takes.
-func (c *labInteropCommand) config() (interop.Config, error) {
+func (c *interopCommand) config() (interop.Config, error) {
 	version, commit := cli.Built()
 	config := interop.Config{
 		DN: c.DN, DN6: c.DN6, Servers: c.DNNetns != "", DNNamespace: c.DNNetns, IperfPort: c.Iperf, URL: c.HTTP, SHA256: c.SHA256,

@@ -1,11 +1,14 @@
-package main
+package labcmd
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/plumbline-upf/plumbline/internal/term"
+	"github.com/plumbline-upf/plumbline/lab/method"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/lab/system"
 )
@@ -87,4 +90,49 @@ func (v *liveView) draw(width, height int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.Paint(v.render(time.Now(), width, height-1))
+}
+
+// labView shows a run while it goes on.
+type labView interface {
+	method.Observer
+	close()
+}
+
+// newLabView shows more on a terminal, unless it is to be plain.
+func newLabView(out *os.File, name string, plain bool) labView {
+	if term.IsTerminal(out) && !plain {
+		return newLiveView(out, name)
+	}
+	return &plainView{out, name}
+}
+
+// plainView writes a line for each step, each turn and each system that is out.
+type plainView struct {
+	out  io.Writer
+	name string // of the command
+}
+
+// Step implements [method.Observer].
+func (v *plainView) Step(s report.Step) { v.say("%s (%s left)", s.Name, term.Left(s, 0)) }
+
+// Detail shows nothing: it would be many lines.
+func (v *plainView) Detail(string) {}
+
+// Sample shows nothing, for the same reason.
+func (v *plainView) Sample(string, system.Sample) {}
+
+// Turn shows the main figure, or why there is none.
+func (v *plainView) Turn(_ report.LabCell, turn report.Turn) {
+	if text := turnText(turn); text != "" {
+		v.say("%s: %s", turn.System, text)
+	}
+}
+
+// Left says at once who is out: it may be worth an interruption.
+func (v *plainView) Left(name, why string) { v.say("%s is out: %s", name, why) }
+
+func (v *plainView) close() {}
+
+func (v *plainView) say(format string, args ...any) {
+	fmt.Fprintf(v.out, "%s: "+format+"\n", append([]any{v.name}, args...)...)
 }

@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -22,7 +22,8 @@ import (
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
-type slicesCommand struct {
+// Slices is plumb slices: how long packets of three slices stay in UPFs while real programs use them.
+type Slices struct {
 	DUT       []string           `name:"dut" default:"tun,xdp" placeholder:"NAME" help:"What to measure, in turn: xdp, tc, afxdp, tun, tap, p4 (our UPF with that datapath), others by name or as name=/path/to/program, external, or all: all of ours and whatever else is installed. Default: tun,xdp."`
 	External  *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEV@ADDR,n6=DEV@ADDR,n4=ADDR,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
 	One       bool               `help:"One UPF for all slices, not one for each."`
@@ -46,7 +47,7 @@ type slicesCommand struct {
 }
 
 // Help is shown by plumb slices --help.
-func (slicesCommand) Help() string {
+func (Slices) Help() string {
 	return `Measures how long packets of three slices stay in a UPF, both ways, while real programs use them: eMBB iperf3, URLLC SIPp calls with RTP, mMTC downloads by curl from nginx. Each slice has a UPF of its own; with --one one UPF has all. Sessions of others are modified over PFCP meanwhile.
 
 It prints the two tables of a published study with its own figures beside. It builds test beds of network namespaces, and needs root, iperf3, sipp, curl and nginx.
@@ -64,7 +65,7 @@ Examples:
 const defaultSample = 10
 
 // Run measures, prints the tables and writes the files.
-func (c *slicesCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *Slices) Run(ctx context.Context, stdout io.Writer) error {
 	config, err := c.config()
 	if err != nil {
 		return err
@@ -104,7 +105,7 @@ func (c *slicesCommand) Run(ctx context.Context, stdout io.Writer) error {
 }
 
 // config turns the flags into what package slices takes.
-func (c *slicesCommand) config() (experiment.Config, error) {
+func (c *Slices) config() (experiment.Config, error) {
 	version, commit := cli.Built()
 	config := experiment.Config{
 		Name: "plumb-slices", External: c.External, One: c.One, Repeats: c.Repeat, Duration: c.Duration, WarmUp: c.WarmUp, Timeout: c.Timeout,
@@ -134,7 +135,7 @@ func (c *slicesCommand) config() (experiment.Config, error) {
 }
 
 // samples makes the files of the data set; nil: it is not wanted.
-func (c *slicesCommand) samples() (*report.SliceSamples, error) {
+func (c *Slices) samples() (*report.SliceSamples, error) {
 	directories := map[string]string{}
 	for extension, directory := range map[string]string{".csv": c.CSV, ".parquet": c.Parquet} {
 		if directory == "" {
@@ -159,7 +160,7 @@ func discardSamples(s *report.SliceSamples) error {
 }
 
 // finish prints and writes the result.
-func (c *slicesCommand) finish(stdout io.Writer, result *report.Slices, files cli.Outputs[*report.Slices], samples *report.SliceSamples) error {
+func (c *Slices) finish(stdout io.Writer, result *report.Slices, files cli.Outputs[*report.Slices], samples *report.SliceSamples) error {
 	show := report.SlicesTable
 	if c.JSON == "-" {
 		show = report.WriteSlices

@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ func TestCorrectnessFailure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			c := labCorrectnessCommand{JSON: filepath.Join(dir, "lab.json"), Details: filepath.Join(dir, "details.json")}
+			c := correctnessCommand{JSON: filepath.Join(dir, "lab.json"), Details: filepath.Join(dir, "details.json")}
 			c.HTML = filepath.Join(dir, "page.html")
 			for _, file := range []string{c.JSON, c.Details, c.HTML} {
 				if err := os.WriteFile(file, []byte("an earlier run"), 0o600); err != nil {

@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
-type labCompareCommand struct {
+type compareCommand struct {
 	Files []string `arg:"" name:"file" help:"Results of the laboratory (plumbline.lab/1), two or more; each is compared with the first."`
 
 	Threshold float64  `default:"5" placeholder:"PERCENT" help:"What is worse by no more is no regression. Default: 5."`
@@ -24,7 +24,7 @@ type labCompareCommand struct {
 }
 
 // Help is shown by plumb lab compare --help.
-func (labCompareCommand) Help() string {
+func (compareCommand) Help() string {
 	return `Compares the figures of systems of the same name in the same cells: medians over the repeats, with the interval of their ratio. A figure is worse if the interval leaves no change out and the median is off by more than the threshold; of fewer than three repeats nothing is told.
 
 The exit code is 1 if a figure is worse, or was measured in the first result and failed in a later one; the bed's figures do not count. So it can guard a branch, whose new.json is of "plumb lab throughput --dut xdp --repeat 5 --json new.json".
@@ -42,7 +42,7 @@ Examples:
 var errRegression = errors.New("worse than the first result")
 
 // Run prints the comparison, writes the page, and fails if something is worse.
-func (c *labCompareCommand) Run(_ context.Context, stdout io.Writer) error {
+func (c *compareCommand) Run(_ context.Context, stdout io.Writer) error {
 	switch {
 	case len(c.Files) < 2 || len(c.Files) > report.MaxRuns:
 		return cli.Usage(fmt.Errorf("%d files: want 2 to %d", len(c.Files), report.MaxRuns))
@@ -81,7 +81,7 @@ func (c *labCompareCommand) Run(_ context.Context, stdout io.Writer) error {
 }
 
 // wanted tells figures by the patterns, which have been checked.
-func (c *labCompareCommand) wanted() func(string) bool {
+func (c *compareCommand) wanted() func(string) bool {
 	if len(c.Figures) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -18,7 +18,8 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
-type benchCommand struct {
+// Bench is plumb bench: the UPF beside the limit of the test bed.
+type Bench struct {
 	Datapath  []string       `default:"xdp" placeholder:"NAME" help:"Datapath of the UPF: xdp, tc, afxdp, tun, tap or p4. Several, or all: each has its turn in one run, and one table compares them. Default: xdp."`
 	XDPMode   string         `name:"xdp-mode" default:"auto" enum:"auto,native,generic" help:"How XDP attaches: ${enum}."`
 	Direction string         `default:"both" enum:"uplink,downlink,both" help:"Uplink is N3 to N6: ${enum}."`
@@ -45,7 +46,7 @@ type benchCommand struct {
 }
 
 // Help is shown by plumb bench --help.
-func (benchCommand) Help() string {
+func (Bench) Help() string {
 	return `Measures how fast the UPF forwards, beside what the test bed can carry at all: builds gNB, UPF and data network as network namespaces, starts the UPF, establishes sessions over PFCP, and sends frames through it; bed and UPF take turns. Nothing leaves this machine, and nothing stays behind.
 
 Needs root. Anything else that runs meanwhile is in the figures.
@@ -65,7 +66,7 @@ Examples:
 }
 
 // Run measures, prints the table and writes the files.
-func (c *benchCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *Bench) Run(ctx context.Context, stdout io.Writer) error {
 	if datapaths, several := c.several(); several {
 		return c.runCompare(ctx, stdout, datapaths)
 	}
@@ -97,7 +98,7 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer) error {
 
 // fillIn gives flags that are not there their default, which depends on what is
 // measured.
-func (c *benchCommand) fillIn(sessions []int, payload []string, duration time.Duration, repeat int) {
+func (c *Bench) fillIn(sessions []int, payload []string, duration time.Duration, repeat int) {
 	if c.Sessions == nil {
 		c.Sessions = sessions
 	}
@@ -113,7 +114,7 @@ func (c *benchCommand) fillIn(sessions []int, payload []string, duration time.Du
 }
 
 // config turns the flags into what package bench takes.
-func (c *benchCommand) config() (bench.Config, error) {
+func (c *Bench) config() (bench.Config, error) {
 	config, err := c.common()
 	if err != nil {
 		return config, err
@@ -129,7 +130,7 @@ func (c *benchCommand) config() (bench.Config, error) {
 }
 
 // common is what one and several datapaths take alike.
-func (c *benchCommand) common() (bench.Config, error) {
+func (c *Bench) common() (bench.Config, error) {
 	access, err := generator.ParseAccess(c.Access)
 	if err != nil {
 		return bench.Config{}, err
@@ -164,7 +165,7 @@ func (c *benchCommand) common() (bench.Config, error) {
 	}, nil
 }
 
-func (c *benchCommand) open() (cli.Outputs[*report.Result], error) {
+func (c *Bench) open() (cli.Outputs[*report.Result], error) {
 	return cli.OpenOutputs(cli.To(c.JSON, report.Write), cli.To(c.HTML, report.HTML))
 }
 
@@ -183,4 +184,26 @@ func (r *frameRate) UnmarshalText(text []byte) error {
 	}
 	*r = frameRate(pps)
 	return nil
+}
+
+// n4OpenRate is requests per second of the open loops.
+const n4OpenRate = 10_000
+
+// runN4 is plumb bench --n4.
+func (c *Bench) runN4(ctx context.Context, stdout io.Writer, config *bench.Config) error {
+	files, err := cli.OpenOutputs(cli.To(c.JSON, report.WriteN4))
+	if err != nil {
+		return err
+	}
+	bar := term.NewProgress(os.Stderr, "bench", false)
+	result, err := bench.N4(ctx, bench.N4Config{
+		XDPMode: config.XDPMode, Sessions: slices.Sorted(slices.Values(config.Sessions)), Duration: config.Duration, Rate: n4OpenRate,
+		CommandLine: config.CommandLine, Version: config.Version, Commit: config.Commit, OnStep: term.Steps[report.Step](bar),
+	})
+	bar.Close()
+	show := report.N4Table
+	if c.JSON == "-" {
+		show = report.WriteN4
+	}
+	return cli.Finish(stdout, files, result, show, err)
 }

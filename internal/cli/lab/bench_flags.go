@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ func refuseFlags(flags []benchFlag, why string) error {
 
 // checkOne refuses flags that the run of one datapath, or of the control plane, has no
 // use for.
-func (c *benchCommand) checkOne() error {
+func (c *Bench) checkOne() error {
 	if err := refuseFlags(c.ofSeveral(), "only with several datapaths: add --datapath all, or a list such as xdp,tun"); err != nil {
 		return err
 	}
@@ -48,21 +48,21 @@ func (c *benchCommand) checkOne() error {
 }
 
 // checkSeveral refuses flags that the comparison of datapaths has no use for.
-func (c *benchCommand) checkSeveral() error {
+func (c *Bench) checkSeveral() error {
 	return refuseFlags([]benchFlag{
 		{"--rate", c.Rate != 0}, {"--threaded", c.Threaded}, {"--spread", len(c.Spread) > 0}, {"--n4", c.N4},
 	}, "only with one datapath: name it with --datapath, or leave it out")
 }
 
 // ofSeveral are the flags of comparisons alone.
-func (c *benchCommand) ofSeveral() []benchFlag {
+func (c *Bench) ofSeveral() []benchFlag {
 	return []benchFlag{
 		{"--quick", c.Quick}, {"--load", c.Load != nil}, {"--loss", c.Loss != nil}, {"--tcp", c.TCP != nil}, {"--svg", c.SVG != ""},
 	}
 }
 
 // ofPackets are the flags that say what frames are sent, and through what.
-func (c *benchCommand) ofPackets() []benchFlag {
+func (c *Bench) ofPackets() []benchFlag {
 	return []benchFlag{
 		{"--datapath", c.Datapath[0] != upf.DatapathXDP}, {"--direction", c.Direction != "both"}, {"--access", c.Access != "uniform"},
 		{"--payload", c.Payload != nil}, {"--rate", c.Rate != 0}, {"--repeat", c.Repeat != nil}, {"--threaded", c.Threaded},

@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/method"
 )
 
-type labSoakCommand struct {
+type soakCommand struct {
 	labRun
 
 	Load []labLoad      `default:"90" placeholder:"LOAD" help:"Percent of each one's own throughput, which is searched first, rates such as 900kpps, idle, or max. Default: 90."`
@@ -31,7 +31,7 @@ var soakDefaults = labDefaults{
 }
 
 // Help is shown by plumb lab soak --help.
-func (labSoakCommand) Help() string {
+func (soakCommand) Help() string {
 	return `Sends a load for a long time and says what was lost and how latency went, in each interval (--duration): loss in all and in the worst interval, how many had any, median and worst percentiles, and by how much latency and loss drift in an hour. Intervals follow each other with a pause of about half a second, in which what they left is counted; the frames sent first in each warm the path up and do not count.
 
 With --plr it searches instead: no trial is believed, each makes some loads likelier, and the longer it takes the nearer is the load of which that part is lost on average. For losses that are too rare for a search that wants them repeated.
@@ -51,7 +51,7 @@ Examples:
 }
 
 // Run measures, prints the table and writes the files.
-func (c *labSoakCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *soakCommand) Run(ctx context.Context, stdout io.Writer) error {
 	c.fillIn(soakDefaults)
 	if c.Time == nil {
 		c.Time = c.usualTime()
@@ -71,7 +71,7 @@ func (c *labSoakCommand) Run(ctx context.Context, stdout io.Writer) error {
 }
 
 // usualTime is that of a turn if none is given.
-func (c *labSoakCommand) usualTime() *time.Duration {
+func (c *soakCommand) usualTime() *time.Duration {
 	usual := 10 * time.Minute
 	if c.Quick {
 		usual = 3 * time.Second
@@ -80,7 +80,7 @@ func (c *labSoakCommand) usualTime() *time.Duration {
 }
 
 // search is PLRsearch.
-func (c *labSoakCommand) search(ctx context.Context, stdout io.Writer) error {
+func (c *soakCommand) search(ctx context.Context, stdout io.Writer) error {
 	if *c.Time < *c.Duration || *c.Time > maxSoakTime {
 		return cli.Usage(fmt.Errorf("--time %v: want %v to %v", *c.Time, *c.Duration, maxSoakTime))
 	}

@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/method"
 )
 
-type labCampaignCommand struct {
+type campaignCommand struct {
 	labRun
 
 	Load []labLoad `default:"max,100" placeholder:"LOAD" help:"As much as possible (max), percent of each one's own throughput, which is searched first, rates such as 900kpps, or the rate, ramp and bursts of the traffic profile (profile). Default: max, 100."`
@@ -22,7 +22,7 @@ var campaignDefaults = labDefaults{
 }
 
 // Help is shown by plumb lab campaign --help.
-func (labCampaignCommand) Help() string {
+func (campaignCommand) Help() string {
 	return `Sends frames of one length for a minute in each direction through each UPF, and says what was sent and received, what was lost and what it cost, as published comparisons of UPFs do; the figures of one of them stand beside, as the reference they are. Theirs were sent at rates chosen by hand; here each UPF is offered as much as possible, and what it carries without loss.
 
 It builds a test bed of network namespaces for each system and needs root.
@@ -38,7 +38,7 @@ Examples:
 }
 
 // Run measures, prints the table and writes the files.
-func (c *labCampaignCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *campaignCommand) Run(ctx context.Context, stdout io.Writer) error {
 	c.fillIn(campaignDefaults)
 	if err := errors.Join(c.validate(), once("load", c.Load)); err != nil {
 		return err

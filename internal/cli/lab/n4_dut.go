@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func (d *labN4DUT) given() bool {
 }
 
 // takeTurns loads what --dut names, prints the table and writes the result after each turn.
-func (c *labN4Command) takeTurns(ctx context.Context, stdout io.Writer) error {
+func (c *n4Command) takeTurns(ctx context.Context, stdout io.Writer) error {
 	config, err := c.config()
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (c *labN4Command) takeTurns(ctx context.Context, stdout io.Writer) error {
 }
 
 // config turns the flags into what package method takes.
-func (c *labN4Command) config() (method.Config, error) {
+func (c *n4Command) config() (method.Config, error) {
 	rules, err := c.Shape.rules()
 	if err != nil {
 		return method.Config{}, err
@@ -106,7 +106,7 @@ func (c *labN4Command) config() (method.Config, error) {
 }
 
 // method is what the flags ask for.
-func (c *labN4Command) method() (method.Method, error) {
+func (c *n4Command) method() (method.Method, error) {
 	if !c.Operation.idle {
 		m := method.N4{Operation: c.Operation.shares.String(), Campaign: n4load.Campaign{
 			CPs: c.CPs, T1: c.T1, N1: c.N1, InFlight: c.InFlight, Threads: c.Threads, Options: n4load.Options{Spin: c.Spin},

@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/timestamp"
 )
 
-type labLatencyCommand struct {
+type latencyCommand struct {
 	labRun
 
 	Load       []labLoad `default:"idle,10,50,90" placeholder:"LOAD" help:"idle (1000 frames per second), percent of each one's own throughput, rates such as 900kpps, or that of the traffic profile (profile). Default: idle, 10, 50, 90."`
@@ -28,7 +28,7 @@ var latencyDefaults = labDefaults{
 }
 
 // Help is shown by plumb lab latency --help.
-func (labLatencyCommand) Help() string {
+func (latencyCommand) Help() string {
 	return `Measures one-way latency from the intended send time of each frame, its percentiles and its variation (RFC 2544, RFC 8219), idle and at parts of the throughput, which is searched first. The bed alone is measured at the same rates, and its latency taken off beside: what is left is the UPF.
 
 It builds a test bed of network namespaces for each system and needs root.
@@ -46,7 +46,7 @@ Examples:
 }
 
 // Run measures, prints the table and writes the files.
-func (c *labLatencyCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *latencyCommand) Run(ctx context.Context, stdout io.Writer) error {
 	c.fillIn(latencyDefaults)
 	if err := errors.Join(c.validate(), once("load", c.Load)); err != nil {
 		return err

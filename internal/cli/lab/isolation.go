@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/traffic"
 )
 
-type labIsolationCommand struct {
+type isolationCommand struct {
 	labRun
 
 	Slices   *labSlices `placeholder:"N|FILE" help:"Parts of the sessions, each with a QFI of its own: how many equal ones, or a YAML file that says what each of them is. Default: 4."`
@@ -36,7 +36,7 @@ var isolationDefaults = labDefaults{
 }
 
 // Help is shown by plumb lab isolation --help.
-func (labIsolationCommand) Help() string {
+func (isolationCommand) Help() string {
 	return `Overloads one slice and says what becomes of the others: their throughput, loss and latency before, during and after, the worst of them. Slices are parts of the sessions, each with a QFI of its own; all send their share at first, then the first one so much more that all together are more than the UPF carries. The throughput that percentages are of is searched first, with --frames.
 
 Slices are equal unless --slice, once for each, or a file says what they send: their share of the frames, their length, the QFI of the sessions, the DSCP of the user packets.
@@ -59,7 +59,7 @@ Examples:
 }
 
 // Run measures, prints the table and writes the files.
-func (c *labIsolationCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *isolationCommand) Run(ctx context.Context, stdout io.Writer) error {
 	c.fillIn(isolationDefaults)
 	if err := c.validate(); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (c *labIsolationCommand) Run(ctx context.Context, stdout io.Writer) error {
 }
 
 // list is what the flags say of the slices.
-func (c *labIsolationCommand) list() ([]method.Slice, error) {
+func (c *isolationCommand) list() ([]method.Slice, error) {
 	list := method.EqualSlices(defaultSlices)
 	switch {
 	case c.Slices != nil && len(c.Slice) > 0:

@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/system"
 )
 
-type labRecoveryCommand struct {
+type recoveryCommand struct {
 	labRun
 
 	Overload *time.Duration `placeholder:"TIME" help:"How long 110 percent of the throughput are sent. Default: 60s, with --quick 1s."`
@@ -26,7 +26,7 @@ var recoveryDefaults = labDefaults{
 }
 
 // Help is shown by plumb lab recovery --help.
-func (labRecoveryCommand) Help() string {
+func (recoveryCommand) Help() string {
 	return `Measures how long a UPF takes until it loses nothing again (RFC 2544, 26.5 and 26.6; RFC 6201):
 
     overload  110 percent of its throughput, which is searched first, for a
@@ -51,7 +51,7 @@ Examples:
 }
 
 // Run measures, prints the table and writes the files.
-func (c *labRecoveryCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *recoveryCommand) Run(ctx context.Context, stdout io.Writer) error {
 	overload := time.Minute
 	if c.Quick {
 		overload = time.Second

@@ -1,4 +1,4 @@
-package main
+package labcmd
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/method"
 )
 
-type labLossCommand struct {
+type lossCommand struct {
 	labRun
 }
 
@@ -18,7 +18,7 @@ var lossDefaults = labDefaults{
 }
 
 // Help is shown by plumb lab loss --help.
-func (labLossCommand) Help() string {
+func (lossCommand) Help() string {
 	return `Measures the frame loss rate from what the test bed carries down in steps of a tenth, until two loads in sequence lose nothing (RFC 2544, 26.3). What is slower than that goes on in finer steps. Frames that the sender could not send, because what follows slowed it down, count as lost.
 
 It builds a test bed of network namespaces for each system and needs root.
@@ -34,7 +34,7 @@ Examples:
 }
 
 // Run measures, prints the table and writes the files.
-func (c *labLossCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *lossCommand) Run(ctx context.Context, stdout io.Writer) error {
 	c.fillIn(lossDefaults)
 	if err := c.validate(); err != nil {
 		return err
