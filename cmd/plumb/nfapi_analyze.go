@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
+	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/nfapi"
 	"github.com/plumbline-upf/plumbline/nfapi/analyze"
 )
@@ -59,7 +61,9 @@ func (c *nfapiAnalyzeCommand) Run(stdout io.Writer) error {
 		return err
 	}
 	defer in.Close()
-	files, err := cli.OpenOutputs(cli.To(c.JSON, writeAnalysis), cli.To(c.HTML, writeAnalysisPage))
+	files, err := cli.OpenOutputs(cli.To(c.JSON, writeAnalysis), cli.To(c.HTML, func(w io.Writer, a *analyze.Analysis) error {
+		return report.AnalysisHTML(w, a, "plumb "+strings.Join(os.Args[1:], " "))
+	}))
 	if err != nil {
 		return cli.Usage(err)
 	}

@@ -69,7 +69,7 @@ func nfapiLines(now, recent *stopwatch.Snapshot, width int) []string {
 	if c := &now.Clock; c.Slots > 0 {
 		late := recent.Clock.Late
 		clock := fmt.Sprintf("  %d slots, %d left out  clock late %s µs, p99 %s, max %s", c.Slots, c.Skipped,
-			timeText(late, 0.5), timeText(late, 0.99), timeText(late, 1))
+			late.Text(0.5), late.Text(0.99), late.Text(1))
 		if utf8.RuneCountInString(lines[0]+clock) <= width {
 			lines[0] += clock
 		} else {
@@ -104,12 +104,12 @@ func nfapiMessageLines(now, recent *stopwatch.Snapshot, width int) []string {
 		row := []string{m.Name, perSecond(nfapiCame(late), recent.Duration())}
 		c := &m.Counts
 		row = append(row, fmt.Sprint(c.Late), fmt.Sprint(c.Early), fmt.Sprint(c.Duplicate+c.Invalid+c.Unpaired),
-			timeText(late.Lead, 0), timeText(late.Lead, 0.5))
+			late.Lead.Text(0), late.Lead.Text(0.5))
 		if way == nil {
 			way = &stopwatch.Transits{}
 		}
-		delay := nfapiWay(late)
-		rows = append(rows, append(row, timeText(delay, 0.5), timeText(delay, 0.99), term.DelayText(way.JitterNS), timeText(late.Waited, 0.99), timeText(late.Handled, 0.5), timeText(late.Handled, 0.99)))
+		delay := late.Way()
+		rows = append(rows, append(row, delay.Text(0.5), delay.Text(0.99), stopwatch.Micros(time.Duration(way.JitterNS)), late.Waited.Text(0.99), late.Handled.Text(0.5), late.Handled.Text(0.99)))
 	}
 	if len(rows) == 0 {
 		return []string{"  no messages yet"}
@@ -120,19 +120,8 @@ func nfapiMessageLines(now, recent *stopwatch.Snapshot, width int) []string {
 	})
 }
 
-// nfapiWay is how long a type of message was under way, whichever way it goes.
-func nfapiWay(m *stopwatch.Message) *stopwatch.Distribution {
-	if m.ToPNF != nil {
-		return m.ToPNF.Delay
-	}
-	if m.ToVNF != nil {
-		return m.ToVNF.Delay
-	}
-	return nil
-}
-
 // nfapiCame is how many of a type of message came.
-func nfapiCame(m *stopwatch.Message) uint64 { return max(m.Counts.Came(), nfapiWay(m).Total()) }
+func nfapiCame(m *stopwatch.Message) uint64 { return max(m.Counts.Came(), m.Way().Total()) }
 
 func perSecond(n uint64, over time.Duration) string {
 	if over <= 0 {
@@ -141,20 +130,13 @@ func perSecond(n uint64, over time.Duration) string {
 	return fmt.Sprintf("%.1f", float64(n)/over.Seconds())
 }
 
-func timeText(d *stopwatch.Distribution, q float64) string {
-	if d.Total() == 0 {
-		return "-"
-	}
-	return term.DelayText(int64(d.Quantile(q)))
-}
-
 // nfapiStepLines are the steps of slots, and those of messages together.
 func nfapiStepLines(recent *stopwatch.Snapshot, width int) []string {
 	var rows [][]string
 	for _, step := range recent.StepTimes() {
 		d := step.Times
 		rows = append(rows, []string{
-			step.Step.String(), step.Of, perSecond(d.Total(), recent.Duration()), term.DelayText(int64(d.Mean())), timeText(d, 0.5), timeText(d, 0.99), timeText(d, 1),
+			step.Step.String(), step.Of, perSecond(d.Total(), recent.Duration()), stopwatch.Micros(d.Mean()), d.Text(0.5), d.Text(0.99), d.Text(1),
 		})
 	}
 	if len(rows) == 0 {

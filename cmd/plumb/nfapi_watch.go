@@ -16,6 +16,8 @@ import (
 
 	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/term"
+	"github.com/plumbline-upf/plumbline/lab/host"
+	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
@@ -58,7 +60,10 @@ const (
 // watch opens files and metrics, and begins to show what there is. If the error is nil,
 // finish or discard has to be called. command is vnf, pnf or mono.
 func (f *nfapiWatchFlags) watch(ctx context.Context, command string) (*nfapiWatch, error) {
-	files, err := cli.OpenOutputs(cli.To(f.JSON, writeWatches), cli.To(f.HTML, nfapiPage{command}.write))
+	files, err := cli.OpenOutputs(cli.To(f.JSON, writeWatches), cli.To(f.HTML, func(w io.Writer, r *stopwatch.Result) error {
+		version, commit := cli.Built()
+		return report.StopwatchHTML(w, r, command, host.Describe(version, commit, "plumb "+strings.Join(os.Args[1:], " ")))
+	}))
 	if err != nil {
 		return nil, cli.Usage(err)
 	}

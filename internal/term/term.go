@@ -4,8 +4,6 @@
 package term
 
 import (
-	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -52,18 +50,6 @@ func CutTo(s string, width int) string {
 		return s
 	}
 	return string(r[:max(width-1, 0)]) + "…"
-}
-
-// DelayText is a delay in µs, without the unit, with three or four places.
-func DelayText(ns int64) string {
-	us := float64(ns) / 1e3
-	switch size := math.Abs(us); {
-	case size < 10:
-		return fmt.Sprintf("%.2f", us)
-	case size < 1000:
-		return fmt.Sprintf("%.1f", us)
-	}
-	return fmt.Sprintf("%.0f", us)
 }
 
 // IsTerminal reports whether f is one.

@@ -3,6 +3,7 @@ package probecmd
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -166,7 +167,7 @@ func delayTexts(h *hdrhistogram.Histogram) (p50, p90, p99, p999, most string) {
 		return "-", "-", "-", "-", "-"
 	}
 	v := h.ValueAtPercentilesSlice([]float64{50, 90, 99, 99.9})
-	return term.DelayText(v[0]), term.DelayText(v[1]), term.DelayText(v[2]), term.DelayText(v[3]), term.DelayText(h.Max())
+	return delayText(v[0]), delayText(v[1]), delayText(v[2]), delayText(v[3]), delayText(h.Max())
 }
 
 // liveView shows a probe on a terminal while it runs, with the last lines of its log
@@ -215,3 +216,15 @@ func createHlog(name string, r *export.Recorder) (*hlogFile, error) {
 }
 
 func (f *hlogFile) close() error { return f.file.Close() }
+
+// delayText is a delay in µs, without the unit, with three or four places.
+func delayText(ns int64) string {
+	us := float64(ns) / 1e3
+	switch size := math.Abs(us); {
+	case size < 10:
+		return fmt.Sprintf("%.2f", us)
+	case size < 1000:
+		return fmt.Sprintf("%.1f", us)
+	}
+	return fmt.Sprintf("%.0f", us)
+}
