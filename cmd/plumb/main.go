@@ -28,6 +28,7 @@ import (
 	labcmd "github.com/plumbline-upf/plumbline/internal/cli/lab"
 	pfcpcmd "github.com/plumbline-upf/plumbline/internal/cli/pfcp"
 	probecmd "github.com/plumbline-upf/plumbline/internal/cli/probe"
+	rancmd "github.com/plumbline-upf/plumbline/internal/cli/ran"
 	upfcmd "github.com/plumbline-upf/plumbline/internal/cli/upf"
 	"github.com/plumbline-upf/plumbline/internal/printable"
 	"github.com/plumbline-upf/plumbline/internal/term"
@@ -39,14 +40,14 @@ type commands struct {
 	UPF      upfcmd.UPF      `cmd:"" name:"upf" help:"Run a UPF: PFCP on N4, packets between N3 and N6."`
 	N4       upfcmd.N4       `cmd:"" name:"n4" help:"Run the control plane of a UPF alone: PFCP on N4, Redis towards the datapaths."`
 	Datapath upfcmd.Datapath `cmd:"" help:"Run a datapath of a UPF alone, for plumb n4."`
-	GNB      gnbCommand      `cmd:"" name:"gnb" help:"Run a gNB: UE devices over GTP-U to any UPF."`
+	GNB      rancmd.GNB      `cmd:"" name:"gnb" help:"Run a gNB: UE devices over GTP-U to any UPF."`
 	Bench    labcmd.Bench    `cmd:"" help:"Measure the UPF beside the limit of the test bed."`
 	Lab      labcmd.Lab      `cmd:"" help:"Measure any UPF: throughput, latency, loss, N4 load, correctness of rules."`
 	Slices   labcmd.Slices   `cmd:"" help:"Measure how long packets of three slices stay in UPFs while real programs use them."`
 	Probe    probecmd.Probe  `cmd:"" help:"Measure how long each slice's packets stay in UPFs of any make that run on this machine."`
 	P4Switch upfcmd.P4Switch `cmd:"" name:"p4switch" help:"Run a software switch: a P4 program for v1model between Ethernet devices, reached by P4Runtime."`
 	PFCP     pfcpcmd.PFCP    `cmd:"" name:"pfcp" help:"Be a CP function: run scenarios and the dialects of real SMFs against any UPF."`
-	NFAPI    nfapiCommand    `cmd:"" name:"nfapi" help:"Run, measure and test the nFAPI split of a 5G gNB (VNF and PNF), and take its messages apart."`
+	NFAPI    rancmd.NFAPI    `cmd:"" name:"nfapi" help:"Run, measure and test the nFAPI split of a 5G gNB (VNF and PNF), and take its messages apart."`
 	Sessions upfcmd.Sessions `cmd:"" help:"List the PFCP sessions of the running UPF."`
 	Show     upfcmd.Show     `cmd:"" help:"Show a session, associations, slices, datapath, peers or configuration of the running UPF."`
 	Drops    upfcmd.Drops    `cmd:"" help:"Say how many packets the running UPF dropped, and why."`

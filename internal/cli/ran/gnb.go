@@ -1,4 +1,7 @@
-package main
+// Package rancmd has the commands of the radio access network: plumb gnb, with the SMF that it is
+// beside, and plumb nfapi, whose commands run the halves of a split gNB, measure and test them,
+// and take their messages apart.
+package rancmd
 
 import (
 	"context"
@@ -15,7 +18,8 @@ import (
 	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
-type gnbCommand struct {
+// GNB is plumb gnb: a gNB with UE devices, over GTP-U to any UPF.
+type GNB struct {
 	Config   string        `placeholder:"FILE" help:"Configuration file (YAML); deploy/gnb.yaml explains every key."`
 	N4       netip.Addr    `name:"n4" placeholder:"ADDRESS" help:"Be the SMF, too: set up the UEs' sessions at the UPF with this N4 address, and let it choose the uplink F-TEIDs."`
 	SMF      netip.Addr    `name:"smf" placeholder:"ADDRESS" help:"Own N4 address with --n4; without it, the one that the route to the UPF has."`
@@ -29,13 +33,18 @@ type gnbCommand struct {
 
 type gnbCheckConfig struct{ cli.CheckFile }
 
+// Help is shown by its --help.
+func (gnbCheckConfig) Help() string {
+	return cli.Examples("plumb gnb check-config gnb.yaml", "plumb gnb check-config --n4 10.3.0.1 gnb.yaml")
+}
+
 // Run says "ok", or all that is wrong.
-func (c *gnbCheckConfig) Run(stdout io.Writer, command *gnbCommand) error {
+func (c *gnbCheckConfig) Run(stdout io.Writer, command *GNB) error {
 	return c.Check(stdout, command.Config, func(file string) error { _, err := command.read(file); return err })
 }
 
 // read reads the configuration, which has to be complete unless there is N4.
-func (c *gnbCommand) read(file string) (gnb.Config, error) {
+func (c *GNB) read(file string) (gnb.Config, error) {
 	if !c.N4.IsValid() && c.Dialect != (gnbDialect{}) {
 		return gnb.Config{}, cli.Usage(errors.New("--dnn, --n3-instance, --n6-instance and --interface-types are said over N4: want --n4"))
 	}
@@ -44,6 +53,11 @@ func (c *gnbCommand) read(file string) (gnb.Config, error) {
 }
 
 type gnbRun struct{}
+
+// Help is shown by its --help.
+func (gnbRun) Help() string {
+	return cli.Examples("plumb gnb --config gnb.yaml", "plumb gnb run --config gnb.yaml")
+}
 
 // gnbDialect is what some UPFs insist on in a session: flags of plumb gnb, and keys of
 // [nfapiCore].
@@ -60,7 +74,7 @@ func (d *gnbDialect) dialect() n4load.Dialect {
 }
 
 // Help is shown by plumb gnb --help.
-func (gnbCommand) Help() string {
+func (GNB) Help() string {
 	return `Makes a TUN device for each UE of its configuration and carries what programs send through them over GTP-U to a UPF, and back. Any UPF will do. At the end it prints what it has counted.
 
 Needs CAP_NET_ADMIN, and CAP_SYS_ADMIN if the configuration names network namespaces; root has them.
@@ -77,7 +91,7 @@ Examples:
 }
 
 // Run is the gNB as a process.
-func (gnbRun) Run(ctx context.Context, stdout io.Writer, c *gnbCommand) (err error) {
+func (gnbRun) Run(ctx context.Context, stdout io.Writer, c *GNB) (err error) {
 	if err := cli.WantConfig(c.Config, "plumb gnb"); err != nil {
 		return err
 	}
@@ -100,7 +114,7 @@ func (gnbRun) Run(ctx context.Context, stdout io.Writer, c *gnbCommand) (err err
 
 // carry runs the gNB until ctx ends and prints what it has counted. s keeps its sessions; nil:
 // somebody else does.
-func (c *gnbCommand) carry(ctx context.Context, config gnb.Config, s *smf, log *slog.Logger, stdout io.Writer) error {
+func (c *GNB) carry(ctx context.Context, config gnb.Config, s *smf, log *slog.Logger, stdout io.Writer) error {
 	g, err := gnb.New(config, log)
 	if err != nil {
 		return gnbUsage(err)
@@ -121,17 +135,9 @@ func gnbUsage(err error) error {
 	return err
 }
 
-func (c *gnbCommand) print(stdout io.Writer, s gnb.Stats) error {
+func (c *GNB) print(stdout io.Writer, s gnb.Stats) error {
 	if !c.JSON {
 		return s.Print(stdout)
 	}
 	return plainjson.Write(stdout, s)
-}
-
-func (gnbRun) Help() string {
-	return cli.Examples("plumb gnb --config gnb.yaml", "plumb gnb run --config gnb.yaml")
-}
-
-func (gnbCheckConfig) Help() string {
-	return cli.Examples("plumb gnb check-config gnb.yaml", "plumb gnb check-config --n4 10.3.0.1 gnb.yaml")
 }

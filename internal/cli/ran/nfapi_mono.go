@@ -1,4 +1,4 @@
-package main
+package rancmd
 
 import (
 	"context"
@@ -32,6 +32,11 @@ type nfapiMonoCommand struct {
 }
 
 type nfapiMonoCheckConfig struct{ cli.CheckFile }
+
+// Help is shown by its --help.
+func (nfapiMonoCheckConfig) Help() string {
+	return cli.Examples("plumb nfapi mono check-config mono.yaml")
+}
 
 // Help is shown by plumb nfapi mono --help.
 func (nfapiMonoCommand) Help() string {
@@ -109,6 +114,11 @@ func (c *nfapiMonoCheckConfig) Run(stdout io.Writer, command *nfapiMonoCommand) 
 
 type nfapiMonoRun struct{}
 
+// Help is shown by its --help.
+func (nfapiMonoRun) Help() string {
+	return cli.Examples("plumb nfapi mono --config mono.yaml", "plumb nfapi mono run --config mono.yaml")
+}
+
 // defaultSlotAhead is OpenAirInterface's, beside the default of the radio.
 const defaultSlotAhead = 6
 
@@ -134,12 +144,4 @@ func (f *nfapiMonoFile) run(ctx context.Context, upper *nfapiL2, w *nfapiWatch) 
 	s := joined.Stats()
 	w.log.Info("down", "slots", s.Slots, "left_out", s.Skipped, "of_these_scheduled", s.Lost)
 	return lower, err
-}
-
-func (nfapiMonoRun) Help() string {
-	return cli.Examples("plumb nfapi mono --config mono.yaml", "plumb nfapi mono run --config mono.yaml")
-}
-
-func (nfapiMonoCheckConfig) Help() string {
-	return cli.Examples("plumb nfapi mono check-config mono.yaml")
 }

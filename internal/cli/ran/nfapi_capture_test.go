@@ -1,4 +1,4 @@
-package main
+package rancmd
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
@@ -21,6 +22,22 @@ import (
 	"github.com/plumbline-upf/plumbline/internal/pcapng"
 	"github.com/plumbline-upf/plumbline/nfapi"
 )
+
+// run runs plumb nfapi with args.
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	var command struct {
+		NFAPI NFAPI `cmd:"" name:"nfapi"`
+	}
+	parser, err := kong.New(&command, kong.BindTo(ctx, (*context.Context)(nil)), kong.BindTo(stdout, (*io.Writer)(nil)))
+	if err != nil {
+		return err
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return err
+	}
+	return parsed.Run()
+}
 
 // nfapiCapture writes a capture of one SLOT.indication and a DL_TTI.request that is
 // cut short, behind a checksum that is wrong, with a snap length.

@@ -1,4 +1,4 @@
-package main
+package rancmd
 
 import (
 	"context"
@@ -49,6 +49,11 @@ type nfapiImpairCommand struct {
 }
 
 type nfapiImpairCheckConfig struct{ cli.CheckFile }
+
+// Help is shown by its --help.
+func (nfapiImpairCheckConfig) Help() string {
+	return cli.Examples("plumb nfapi impair check-config impair.yaml")
+}
 
 // Help is shown by plumb nfapi impair --help.
 func (nfapiImpairCommand) Help() string {
@@ -138,6 +143,11 @@ func (c *nfapiImpairCheckConfig) Run(stdout io.Writer, command *nfapiImpairComma
 
 type nfapiImpairRun struct{}
 
+// Help is shown by its --help.
+func (nfapiImpairRun) Help() string {
+	return cli.Examples("plumb nfapi impair --config impair.yaml", "plumb nfapi impair run --config impair.yaml")
+}
+
 // Run relays until the end, and says what it did.
 func (nfapiImpairRun) Run(ctx context.Context, stdout io.Writer, c *nfapiImpairCommand) error {
 	config, err := c.read(c.Config)
@@ -163,12 +173,4 @@ func (nfapiImpairRun) Run(ctx context.Context, stdout io.Writer, c *nfapiImpairC
 		return errors.Join(err, plainjson.Write(stdout, result))
 	}
 	return errors.Join(err, result.Print(stdout))
-}
-
-func (nfapiImpairRun) Help() string {
-	return cli.Examples("plumb nfapi impair --config impair.yaml", "plumb nfapi impair run --config impair.yaml")
-}
-
-func (nfapiImpairCheckConfig) Help() string {
-	return cli.Examples("plumb nfapi impair check-config impair.yaml")
 }

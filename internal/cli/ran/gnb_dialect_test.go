@@ -1,4 +1,4 @@
-package main
+package rancmd
 
 import (
 	"io"
@@ -34,7 +34,7 @@ func TestDialect(t *testing.T) {
 		want    string
 	}{"all": {all, ""}, "no DNN": {gnbDialect{N3Instance: "ran", N6Instance: "dn", InterfaceTypes: true}, refused}, "nothing": {gnbDialect{}, refused}} {
 		t.Run("gnb "+name, func(t *testing.T) {
-			c := gnbCommand{Config: file, N4: upf, SMF: own, Dialect: tc.dialect, Duration: 500 * time.Millisecond}
+			c := GNB{Config: file, N4: upf, SMF: own, Dialect: tc.dialect, Duration: 500 * time.Millisecond}
 			checkRefusal(t, gnbRun{}.Run(t.Context(), io.Discard, &c), tc.want)
 		})
 	}

@@ -1,4 +1,4 @@
-package main
+package rancmd
 
 import (
 	"context"
@@ -27,6 +27,11 @@ type nfapiVNFCommand struct {
 }
 
 type nfapiVNFCheckConfig struct{ cli.CheckFile }
+
+// Help is shown by its --help.
+func (nfapiVNFCheckConfig) Help() string {
+	return cli.Examples("plumb nfapi vnf check-config vnf.yaml")
+}
 
 // Help is shown by plumb nfapi vnf --help.
 func (nfapiVNFCommand) Help() string {
@@ -112,6 +117,11 @@ func (c *nfapiVNFCheckConfig) Run(stdout io.Writer, command *nfapiVNFCommand) er
 
 type nfapiVNFRun struct{}
 
+// Help is shown by its --help.
+func (nfapiVNFRun) Help() string {
+	return cli.Examples("plumb nfapi vnf --config vnf.yaml", "plumb nfapi vnf run --config vnf.yaml")
+}
+
 // Run is the VNF as a process.
 func (nfapiVNFRun) Run(ctx context.Context, stdout io.Writer, c *nfapiVNFCommand) error {
 	if err := cli.WantConfig(c.Config, "plumb nfapi vnf"); err != nil {
@@ -167,12 +177,4 @@ func carryVNF(ctx context.Context, file *nfapiVNFFile, above *vnfCells, w *nfapi
 	w.collect(append(above.collectors(), v)...)
 	w.log.Info("waiting for pnfs", "p5", v.P5())
 	return v, v.Run(vnfContext)
-}
-
-func (nfapiVNFRun) Help() string {
-	return cli.Examples("plumb nfapi vnf --config vnf.yaml", "plumb nfapi vnf run --config vnf.yaml")
-}
-
-func (nfapiVNFCheckConfig) Help() string {
-	return cli.Examples("plumb nfapi vnf check-config vnf.yaml")
 }

@@ -1,4 +1,4 @@
-package main
+package rancmd
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/internal/yamltext"
+	"github.com/plumbline-upf/plumbline/nfapi/clock"
 	"github.com/plumbline-upf/plumbline/ran/radio"
 	"github.com/plumbline-upf/plumbline/ran/radio/bearer"
 	"github.com/plumbline-upf/plumbline/ran/radio/core"
@@ -139,3 +140,22 @@ func newNFAPIPHY(c *radio.Config, air phy.Config, mtu int, log *slog.Logger) (*p
 
 // newNFAPIGNB has the defaults of the keys.
 func newNFAPIGNB() nfapiGNB { return nfapiGNB{Radio: radio.Default()} }
+
+// nfapiThreads says how a gNB's process is scheduled. Threads that keep slots and those
+// that wait for messages of P7 are real time anyway, if the machine allows that.
+type nfapiThreads struct {
+	Realtime bool `help:"Give all threads real-time priority, the lowest one; those of the slot clock and of P7 have it anyway. Fewer slots are late on a busy machine, but other programs, also those that measure, have less of its CPUs."`
+}
+
+// begin makes it so, or says why not. Call what it returns at the end.
+func (t *nfapiThreads) begin(log *slog.Logger) (end func()) {
+	if !t.Realtime {
+		return func() {}
+	}
+	release, err := clock.Process()
+	if err != nil {
+		log.Warn("threads are ordinary ones", "reason", err)
+		return func() {}
+	}
+	return release
+}

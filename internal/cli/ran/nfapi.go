@@ -1,4 +1,4 @@
-package main
+package rancmd
 
 import (
 	"bytes"
@@ -15,7 +15,8 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
-type nfapiCommand struct {
+// NFAPI is plumb nfapi: the nFAPI split of a gNB, its halves, and what measures and tests them.
+type NFAPI struct {
 	Decode  nfapiDecodeCommand  `cmd:"" help:"Take a message in hex, or a capture, apart."`
 	Encode  nfapiEncodeCommand  `cmd:"" help:"Make a message, in hex, of the JSON that decode prints."`
 	Analyze nfapiAnalyzeCommand `cmd:"" help:"Say of a capture what was late, missing or sent again, and how long it took."`
@@ -29,7 +30,7 @@ type nfapiCommand struct {
 }
 
 // Help is shown by plumb nfapi --help.
-func (nfapiCommand) Help() string {
+func (NFAPI) Help() string {
 	return `nFAPI splits a 5G gNB in two: a VNF with MAC and above, and a PNF with the PHY. P5 between them configures (over TCP or SCTP), P7 carries what each slot has (over UDP). The messages are those of OpenAirInterface and NVIDIA Aerial.
 
 Examples:

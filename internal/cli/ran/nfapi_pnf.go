@@ -1,4 +1,4 @@
-package main
+package rancmd
 
 import (
 	"context"
@@ -32,6 +32,11 @@ type nfapiPNFCommand struct {
 }
 
 type nfapiPNFCheckConfig struct{ cli.CheckFile }
+
+// Help is shown by its --help.
+func (nfapiPNFCheckConfig) Help() string {
+	return cli.Examples("plumb nfapi pnf check-config pnf.yaml")
+}
 
 // Help is shown by plumb nfapi pnf --help.
 func (nfapiPNFCommand) Help() string {
@@ -114,6 +119,11 @@ func (c *nfapiPNFCheckConfig) Run(stdout io.Writer, command *nfapiPNFCommand) er
 }
 
 type nfapiPNFRun struct{}
+
+// Help is shown by its --help.
+func (nfapiPNFRun) Help() string {
+	return cli.Examples("plumb nfapi pnf --config pnf.yaml", "plumb nfapi pnf run --config pnf.yaml")
+}
 
 // Run is the PNF as a process.
 func (nfapiPNFRun) Run(ctx context.Context, stdout io.Writer, c *nfapiPNFCommand) error {
@@ -206,12 +216,4 @@ func (a *pnfAir) close() error {
 		errs = append(errs, p.Close())
 	}
 	return errors.Join(errs...)
-}
-
-func (nfapiPNFRun) Help() string {
-	return cli.Examples("plumb nfapi pnf --config pnf.yaml", "plumb nfapi pnf run --config pnf.yaml")
-}
-
-func (nfapiPNFCheckConfig) Help() string {
-	return cli.Examples("plumb nfapi pnf check-config pnf.yaml")
 }

@@ -65,6 +65,9 @@ func (b *gnbBed) start() {
 
 const echoPort = 7
 
+// heartbeatEvery is how often plumb gnb --n4 asks whether the UPF is there.
+const heartbeatEvery = 5 * time.Second
+
 // echo is a server of the data network.
 func (b *gnbBed) echo() {
 	b.t.Helper()
