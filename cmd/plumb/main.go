@@ -1,14 +1,15 @@
 // Command plumb is a 5G user plane (UPF), a laboratory that measures any UPF,
 // and the small tools around both.
 //
-// A command is one struct in a file of its own: its fields are the flags, its
-// Run method turns them into the configuration of the package that does the
-// work, and nothing else. Run may ask for a [context.Context], cancelled by
-// SIGINT, SIGTERM and, but for a UPF without a terminal, SIGHUP, and for an [io.Writer],
+// The commands are in packages below internal/cli, one for each family. A command is one
+// struct: its fields are the flags, its Run method turns them into the configuration of the
+// package that does the work, and nothing else. Run may ask for a [context.Context], cancelled
+// by SIGINT, SIGTERM and, but for a UPF without a terminal, SIGHUP, and for an [io.Writer],
 // standard output. Results go there, logs to standard error.
 //
 // The exit code is 0 for done, 1 for failed, 2 for a wrong command line or
-// configuration, 3 for what this machine, kernel or device does not support.
+// configuration, 3 for what this machine, kernel or device does not support
+// ([cli.ExitCode]).
 package main
 
 import (
