@@ -23,7 +23,7 @@ REAL_TEST = $(GO_TEST) --rerun-fails=1 --rerun-fails-max-failures=4
 REAL_FLAGS = -count=1 -p 1 -timeout 30m -exec '$(SUDO)'
 MODULE := github.com/plumbline-upf/plumbline
 KERNEL := ^$(MODULE)/(datapath|internal/doctor|lab/(generator|meter))(/|$$)
-NAMESPACE := ^$(MODULE)/((cmd|ran/gnb|lab|nfapi/conformance|p4/port|probe|upf/privilege)(/|$$)|upf$$)
+NAMESPACE := ^$(MODULE)/((cmd|internal/cli/ran|ran/gnb|lab|nfapi/conformance|p4/port|probe|upf/privilege)(/|$$)|upf$$)
 BOOT := ^$(MODULE)/internal/kernels$$
 packages = $$(go list ./... | grep -E '$(1)' | grep -vE '$(2)')
 

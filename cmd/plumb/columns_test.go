@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/term"
 	"github.com/plumbline-upf/plumbline/p4/p4rt"
 	"github.com/plumbline-upf/plumbline/p4/port"
 	"github.com/plumbline-upf/plumbline/p4/target"
@@ -31,8 +32,8 @@ func fitsColumns(t *testing.T, text string) {
 		t.Error("nothing is printed")
 	}
 	for line := range strings.Lines(text) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > tableColumns {
-			t.Errorf("%d columns, want at most %d: %s", n, tableColumns, line)
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > term.Columns {
+			t.Errorf("%d columns, want at most %d: %s", n, term.Columns, line)
 		}
 	}
 }
@@ -112,13 +113,6 @@ func TestColumns(t *testing.T) {
 			fitsColumns(t, out.String())
 		})
 	}
-	t.Run("drops --watch", func(t *testing.T) {
-		var out bytes.Buffer
-		if err := (&dropsCommand{All: true}).printChange(&out, &upf.Drops{At: drops.At.Add(-time.Second)}, drops); err != nil {
-			t.Fatal(err)
-		}
-		fitsColumns(t, out.String())
-	})
 	t.Run("p4switch, end", func(t *testing.T) {
 		r := widest[target.Report]()
 		for i := range r.Ports {

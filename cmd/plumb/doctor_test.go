@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	upfcmd "github.com/plumbline-upf/plumbline/internal/cli/upf"
 	"github.com/plumbline-upf/plumbline/internal/doctor"
 	"github.com/plumbline-upf/plumbline/upf"
 )
@@ -80,7 +81,7 @@ func (b *trafficBed) doctor(file string) (report *doctor.Report, failed error) {
 	var out bytes.Buffer
 	report = &doctor.Report{}
 	err := b.UPF.Do(func() error {
-		failed = (&doctorCommand{JSON: true, Config: file}).Run(b.t.Context(), &out)
+		failed = (&upfcmd.Doctor{JSON: true, Config: file}).Run(b.t.Context(), &out)
 		return nil
 	})
 	if err == nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,38 +9,16 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/alecthomas/kong"
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
-)
 
-func TestExitCode(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		err  error
-		want int
-	}{
-		{"done", nil, 0},
-		{"failed", errors.New("x"), 1},
-		{"interrupted", context.Canceled, 1},
-		{"wrong command line", fmt.Errorf("y: %w", &kong.ParseError{}), 2},
-		{"flags that contradict each other", fmt.Errorf("--a with --b: %w", errUsage), 2},
-		{"not supported", fmt.Errorf("tcx: %w", errors.ErrUnsupported), 3},
-		{"not supported, says the kernel", fmt.Errorf("attach: %w", unix.EOPNOTSUPP), 3},
-		{"not supported, says the library", fmt.Errorf("map: %w", ebpf.ErrNotSupported), 3},
-		{"forbidden is failed", fmt.Errorf("load: %w", unix.EPERM), 1},
-	} {
-		if got := exitCode(tc.err); got != tc.want {
-			t.Errorf("%s: exitCode(%v): got %d, want %d", tc.name, tc.err, got, tc.want)
-		}
-	}
-}
+	"github.com/plumbline-upf/plumbline/internal/cli"
+)
 
 // TestInputFiles: a file of the command line that cannot be read is wrong usage in every command.
 func TestInputFiles(t *testing.T) {
@@ -53,14 +30,14 @@ func TestInputFiles(t *testing.T) {
 	} {
 		for name, file := range map[string]string{"a directory": dir, "not there": dir + "/none"} {
 			err := run(t.Context(), append(strings.Fields(command), file), io.Discard)
-			if exitCode(err) != exitUsage {
+			if cli.ExitCode(err) != cli.ExitUsage {
 				t.Errorf("%s, %s: got %v", command, name, err)
 			}
 		}
 	}
 	full := &fs.PathError{Op: "write", Path: "/dev/stdout", Err: unix.ENOSPC}
-	if got := exitCode(inputError(full)); got != exitFailed {
-		t.Errorf("%v: got %d, want %d", full, got, exitFailed)
+	if got := cli.ExitCode(cli.InputError(full)); got != cli.ExitFailed {
+		t.Errorf("%v: got %d, want %d", full, got, cli.ExitFailed)
 	}
 }
 
@@ -78,25 +55,6 @@ func TestEndSignals(t *testing.T) {
 	if !ignored {
 		signal.Notify(c, unix.SIGHUP)
 		signal.Stop(c)
-	}
-}
-
-func TestVersionLine(t *testing.T) {
-	vcs := []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789ab"}, {Key: "vcs.modified", Value: "true"}}
-	for _, tc := range []struct {
-		name   string
-		info   *debug.BuildInfo
-		commit string
-		want   string
-	}{
-		{"nothing known", nil, "", "plumb (devel) commit unknown go"},
-		{"linked in", nil, "abc-dirty", "plumb (devel) commit abc-dirty go"},
-		{"from the build", &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: vcs}, "", "plumb v1.2.3 commit 0123456789ab+changes go"},
-		{"linked in goes first", &debug.BuildInfo{Settings: vcs[:1]}, "abc", "plumb (devel) commit abc go"},
-	} {
-		if got := versionLine(tc.info, tc.commit); !strings.HasPrefix(got, tc.want) {
-			t.Errorf("%s: got %q, want %q...", tc.name, got, tc.want)
-		}
 	}
 }
 
@@ -138,7 +96,7 @@ func hasExample(n *kong.Node) bool {
 func panics() {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(exitFailed)
+		os.Exit(cli.ExitFailed)
 	}
 	os.Args = nil
 	main()
@@ -158,5 +116,24 @@ func TestPanic(t *testing.T) {
 	}
 	if !bytes.Contains(said, []byte("main.main()")) || !bytes.Contains(said, []byte("out of range")) {
 		t.Errorf("it did not panic in main:\n%s", said)
+	}
+}
+
+// TestPipeClosed: the process comes to its end itself, is not killed by SIGPIPE, and says
+// nothing.
+func TestPipeClosed(t *testing.T) {
+	cmd := exec.Command("plumb", "version")
+	var log strings.Builder
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r.Close() // nobody reads
+	cmd.Stdout, cmd.Stderr = w, &log
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitFailed || log.Len() > 0 {
+		t.Errorf("got %v, %q, want exit code %d and nothing said", err, log.String(), cli.ExitFailed)
 	}
 }

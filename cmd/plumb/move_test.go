@@ -76,7 +76,7 @@ func (b *moveBed) usage() (packets, octets uint64) {
 	return packets, octets
 }
 
-// check: N4 works on, and all sessions forward, old ones and new ones. In the kernel
+// Check: N4 works on, and all sessions forward, old ones and new ones. In the kernel
 // nothing is lost; user space may be kept from its work by this machine.
 func (b *moveBed) check(what string, kernel bool) {
 	b.t.Helper()

@@ -12,6 +12,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/plumbline-upf/plumbline/internal/cli"
+	"github.com/plumbline-upf/plumbline/lab/host"
 	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
@@ -22,7 +24,10 @@ func TestOutputsThatCannotBe(t *testing.T) {
 	lab, file := filepath.Join(dir, "lab.json"), filepath.Join(dir, "file")
 	f, err := os.Create(lab)
 	if err == nil {
-		err = report.WriteLab(f, report.CorrectnessLab([]*report.Correctness{aCorrectness()}, time.Now().UTC()))
+		err = report.WriteLab(f, report.CorrectnessLab([]*report.Correctness{{
+			Schema: report.CorrectnessSchema, Started: time.Now().UTC().Truncate(time.Second), Host: host.Describe("v0", "", "plumb lab correctness"), System: "eUPF",
+			Rates: []report.RateFigure{{Direction: report.Uplink, Protocol: "UDP", AskedBPS: 1e6, PassedBPS: 9e5, ErrorPercent: -10}},
+		}}, time.Now().UTC()))
 	}
 	if err == nil {
 		err = os.WriteFile(file, nil, 0o600)
@@ -58,8 +63,8 @@ func TestOutputsThatCannotBe(t *testing.T) {
 			cmd := exec.CommandContext(ctx, "plumb", args...)
 			out, err := cmd.CombinedOutput()
 			cancel()
-			if code := cmd.ProcessState.ExitCode(); code != exitUsage || !strings.Contains(string(out), file) {
-				t.Errorf("%s --%s: %v, %.300s: want exit code %d, and the name", command, flag.Name, err, out, exitUsage)
+			if code := cmd.ProcessState.ExitCode(); code != cli.ExitUsage || !strings.Contains(string(out), file) {
+				t.Errorf("%s --%s: %v, %.300s: want exit code %d, and the name", command, flag.Name, err, out, cli.ExitUsage)
 			}
 		}
 	}

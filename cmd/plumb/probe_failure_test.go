@@ -23,6 +23,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/cli"
 	"github.com/plumbline-upf/plumbline/probe"
 	"github.com/plumbline-upf/plumbline/probe/export"
 	"github.com/plumbline-upf/plumbline/upf"
@@ -231,7 +232,7 @@ func TestProbeFailures(t *testing.T) {
 		b.hold(func() { b.send(7, 7, 7, 8) })
 		b.arrive(4)
 		b.signal(p, syscall.SIGTERM)
-		p.ends(exitFailed)
+		p.ends(cli.ExitFailed)
 		got, withheld := b.became(file("ambiguous.json"))
 		if got.Ambiguous != 3 || got.Matched != 1 || got.Lost != 0 {
 			t.Errorf("got %+v, want 3 ambiguous, 1 matched", got)
@@ -243,7 +244,7 @@ func TestProbeFailures(t *testing.T) {
 	t.Run("metrics address taken", func(t *testing.T) {
 		p := b.measure("--metrics", "127.0.0.1:9108", "--duration", "1m")
 		other := b.plumb("", "probe", "--pid", strconv.Itoa(b.upf.cmd.Process.Pid), "--metrics", "127.0.0.1:9108", "--json", file("taken.json"))
-		other.ends(exitUsage)
+		other.ends(cli.ExitUsage)
 		if _, err := os.Stat(file("taken.json.part")); err == nil || !strings.Contains(other.log(), "address already in use") {
 			t.Errorf("%v; log:\n%s", err, other.log())
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 
+	upfcmd "github.com/plumbline-upf/plumbline/internal/cli/upf"
 	"github.com/plumbline-upf/plumbline/internal/kernels"
 	"github.com/plumbline-upf/plumbline/internal/verifier"
 )
@@ -16,7 +17,7 @@ import (
 // TestStack finds the deepest chain of calls in each program: by the frames of Linux 6.1,
 // which are the largest, it has to fit.
 func TestStack(t *testing.T) {
-	for _, o := range objects() {
+	for _, o := range upfcmd.Objects() {
 		spec, err := o.Load()
 		if err != nil {
 			t.Fatal(err)
@@ -38,7 +39,7 @@ func TestStack(t *testing.T) {
 // TestForwards: of the types that an object has by name alone there may be one. clang 19
 // writes several in an order that depends on the machine (bpf/include/skb.h).
 func TestForwards(t *testing.T) {
-	for _, o := range objects() {
+	for _, o := range upfcmd.Objects() {
 		spec, err := o.Load()
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +63,7 @@ func TestForwards(t *testing.T) {
 // and of whole pages, which have up to 64 KiB.
 func TestRings(t *testing.T) {
 	const largestPage = 1 << 16
-	for _, o := range objects() {
+	for _, o := range upfcmd.Objects() {
 		spec, err := o.Load()
 		if err != nil {
 			t.Fatal(err)
@@ -83,7 +84,7 @@ func TestPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []verifier.Program
-	for _, o := range objects() {
+	for _, o := range upfcmd.Objects() {
 		tried, err := o.Try()
 		if err != nil {
 			t.Fatal(err)

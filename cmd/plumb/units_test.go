@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/plumbline-upf/plumbline/internal/cli"
 )
 
 // TestUnits: what a start cannot mend is not tried again, which systemd goes by the exit code of
@@ -36,7 +38,7 @@ func TestUnits(t *testing.T) {
 				}
 			}
 		}
-		if want := strconv.Itoa(exitUsage) + " " + strconv.Itoa(exitUnsupported); prevented != want {
+		if want := strconv.Itoa(cli.ExitUsage) + " " + strconv.Itoa(cli.ExitUnsupported); prevented != want {
 			t.Errorf("%s: RestartPreventExitStatus=%s, want %s", file, prevented, want)
 		}
 	}

@@ -3,6 +3,7 @@ package n4load
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"time"
 
@@ -79,4 +80,15 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("n4load: window %d, T1 %v, N1 %d: out of range", c.Window, c.T1, c.N1)
 	}
 	return c, nil
+}
+
+// LocalFor returns the address from which this host sends to the UP function with address a,
+// for Local of a [Config].
+func LocalFor(a netip.Addr) (netip.Addr, error) {
+	conn, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, pfcp.Port)))
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("route to N4 of the UPF: %w", err)
+	}
+	defer conn.Close()
+	return conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr(), nil
 }

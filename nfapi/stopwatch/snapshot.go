@@ -33,6 +33,17 @@ type Message struct {
 	Handled *Distribution   `json:"handled,omitempty"` // from the sender's time stamp until all is done with it
 }
 
+// Way is how long messages of this type were under way, whichever way they go; nil: not known.
+func (m *Message) Way() *Distribution {
+	if m.ToPNF != nil {
+		return m.ToPNF.Delay
+	}
+	if m.ToVNF != nil {
+		return m.ToVNF.Delay
+	}
+	return nil
+}
+
 // Counts is how many requests came, by verdict. Those that are Unpaired are among those
 // that were OnTime, and those that are LateByClock or LateByWaiting among those that were
 // Late, none of them both.

@@ -143,6 +143,14 @@ func (s *Snapshot) studyRows() [][]string {
 	return rows
 }
 
+// Text is a quantile as [Micros] has it; "-": there is none.
+func (d *Distribution) Text(q float64) string {
+	if d.Total() == 0 {
+		return "-"
+	}
+	return Micros(d.Quantile(q))
+}
+
 // Micros is µs with three or four places.
 func Micros(d time.Duration) string {
 	us := float64(d) / 1e3

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+)
+
+// Output is a file that a command shall write of a result, and how. The path
+// may be empty, or - for what the caller writes to standard output itself.
+type Output[T any] struct {
+	path  string
+	write func(io.Writer, T) error
+}
+
+// Outputs are the files that a run shall write. They are opened before it, so
+// that a name that cannot be written costs no measurement.
+type Outputs[T any] map[*os.File]func(io.Writer, T) error
+
+// Create makes a file that the command line names. That it cannot be made is wrong
+// usage.
+func Create(path string, mode os.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	if err != nil {
+		return nil, Usage(err)
+	}
+	return f, nil
+}
+
+// CheckOutputs tries whether files that are written later can be made. Those that are there stay
+// as they are. "" and - are none.
+func CheckOutputs(paths ...string) error {
+	for _, path := range paths {
+		if path == "" || path == "-" {
+			continue
+		}
+		f, err := Create(path+".part", 0o600)
+		if err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MakeDirectory is Create of a directory; "": of none.
+func MakeDirectory(directory string) error {
+	if directory == "" {
+		return nil
+	}
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return Usage(err)
+	}
+	return nil
+}
+
+// To is the output to a file at path.
+func To[T any](path string, write func(io.Writer, T) error) Output[T] { return Output[T]{path, write} }
+
+// OpenOutputs makes the files of list.
+func OpenOutputs[T any](list ...Output[T]) (Outputs[T], error) {
+	o := Outputs[T]{}
+	for _, out := range list {
+		if out.path == "" || out.path == "-" {
+			continue
+		}
+		f, err := Create(out.path+".part", 0o644)
+		if err != nil {
+			return nil, errors.Join(err, o.Discard())
+		}
+		o[f] = out.write
+	}
+	return o, nil
+}
+
+// Write fills the files and gives them their names.
+func (o Outputs[T]) Write(result T) error {
+	var errs []error
+	for f, write := range o {
+		err := errors.Join(write(f, result), f.Close())
+		if err == nil {
+			err = os.Rename(f.Name(), strings.TrimSuffix(f.Name(), ".part"))
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Discard removes the files: there is nothing to write.
+func (o Outputs[T]) Discard() error {
+	var errs []error
+	for f := range o {
+		errs = append(errs, f.Close(), os.Remove(f.Name()))
+	}
+	return errors.Join(errs...)
+}
+
+// Finish shows a result and fills the files, also if measuring ended by an error: result is
+// what there was before, which says so itself, or nil.
+func Finish[T any](stdout io.Writer, o Outputs[*T], result *T, show func(io.Writer, *T) error, why error) error {
+	if result == nil {
+		return errors.Join(why, o.Discard())
+	}
+	return errors.Join(why, show(stdout, result), o.Write(result))
+}
