@@ -9,10 +9,8 @@ import (
 	"time"
 )
 
-func gbps(bps float64) string      { return fmt.Sprintf("%.2f", bps/1e9) }
 func kpps(pps float64) string      { return fmt.Sprintf("%.1f", pps/1e3) }
 func percent(ratio float64) string { return fmt.Sprintf("%.3f", ratio*100) }
-func cpu(percent float64) string   { return fmt.Sprintf("%.1f", percent) }
 func micros(ns int64) string       { return fmt.Sprintf("%.1f", float64(ns)/1e3) }
 
 func mebi(octets uint64) string { return fmt.Sprintf("%.0f MiB", float64(octets)/(1<<20)) }
@@ -26,13 +24,6 @@ func duration(ns int64) string {
 		}
 	}
 	return d.Round(time.Second).String()
-}
-
-func parenthesised(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " (" + s + ")"
 }
 
 // count returns "1 session", "100,000 sessions".

@@ -37,18 +37,6 @@ func (h *Host) validate() error {
 	)
 }
 
-func (i *Install) validate() error {
-	return first(
-		between("install sessions", float64(i.Sessions), 0, maxSessions),
-		between("install duration_ns", float64(i.DurationNS), 0, float64(maxLatencyNS)*24),
-		between("sessions_per_second", i.SessionsPerSec, 0, maxPPS),
-		i.LatencyNS.validate(), between("requests_repeated", float64(i.RequestsRepeated), 0, maxSessions),
-		between("dut_memory_octets", float64(i.DUTMemoryOctets), 0, maxMemoryOctets),
-		between("dut_memory_before_octets", float64(i.DUTMemoryBeforeOctets), 0, maxMemoryOctets),
-		between("map_memory_octets", float64(i.MapMemoryOctets), 0, maxMemoryOctets),
-	)
-}
-
 // validateFigures checks what a trial says of itself.
 func (t *Trial) validateFigures() error {
 	if err := first(
