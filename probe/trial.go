@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/probe/hook"
 )
 
@@ -215,9 +216,9 @@ const trialBehind = 72
 
 // trialUser is a UDP packet.
 func trialUser() []byte {
-	b := make([]byte, ip4Octets+8+trialBehind)
+	b := make([]byte, inet.LenIPv4+8+trialBehind)
 	trialIP(b)
-	binary.BigEndian.PutUint16(b[ip4Octets+4:], 8+trialBehind)
+	binary.BigEndian.PutUint16(b[inet.LenIPv4+4:], 8+trialBehind)
 	return b
 }
 
@@ -231,12 +232,12 @@ func trialIP(b []byte) {
 // trialTunnel is the frame of a user packet in a G-PDU with a PDU Session Container.
 // Source: TS 29.281 V18.1.0, 5.1.
 func trialTunnel(user []byte) []byte {
-	b := make([]byte, ip4Octets+8, ip4Octets+24+len(user))
+	b := make([]byte, inet.LenIPv4+8, inet.LenIPv4+24+len(user))
 	b = append(b, 0x34, 255)
 	b = binary.BigEndian.AppendUint16(b, uint16(8+len(user)))
 	b = append(append(b, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0x10, 9, 0), user...)
 	trialIP(b)
-	binary.BigEndian.PutUint16(b[ip4Octets+2:], gtpu.Port)
+	binary.BigEndian.PutUint16(b[inet.LenIPv4+2:], gtpu.Port)
 	return trialEther(b)
 }
 
