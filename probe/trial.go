@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/gtpu"
 	"github.com/plumbline-upf/plumbline/internal/inet"
+	"github.com/plumbline-upf/plumbline/internal/stats"
 	"github.com/plumbline-upf/plumbline/probe/hook"
 )
 
@@ -76,7 +76,7 @@ func (p *Probe) try(d Direction) (in, out time.Duration, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	return median(took[0]) - median(took[2]), median(took[1]) - median(took[3]), nil
+	return stats.Middle(took[0]) - stats.Middle(took[2]), stats.Middle(took[1]) - stats.Middle(took[3]), nil
 }
 
 // trialPrograms loads the programs of two points over tables of their own.
@@ -142,11 +142,6 @@ func timed(programs []*ebpf.Program, frames [][]byte, behind, packets, rounds in
 		return nil
 	})
 	return took, err
-}
-
-func median(d []time.Duration) time.Duration {
-	slices.Sort(d)
-	return d[len(d)/2]
 }
 
 // quietly keeps the runtime's signals off the thread: the kernel begins a run anew that
