@@ -4,7 +4,8 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
+
+	"github.com/plumbline-upf/plumbline/internal/atomicfile"
 )
 
 // output is a file that a command shall write of a result, and how. The path
@@ -16,7 +17,7 @@ type output[T any] struct {
 
 // outputs are the files that a run shall write. They are opened before it, so
 // that a name that cannot be written costs no measurement.
-type outputs[T any] map[*os.File]func(io.Writer, T) error
+type outputs[T any] map[*atomicfile.File]func(io.Writer, T) error
 
 // createOutput makes a file that the command line names. That it cannot be made is wrong
 // usage.
@@ -63,9 +64,9 @@ func openOutputs[T any](list ...output[T]) (outputs[T], error) {
 		if out.path == "" || out.path == "-" {
 			continue
 		}
-		f, err := createOutput(out.path+".part", 0o644)
+		f, err := atomicfile.Create(out.path)
 		if err != nil {
-			return nil, errors.Join(err, o.discard())
+			return nil, errors.Join(usageError{err}, o.discard())
 		}
 		o[f] = out.write
 	}
@@ -76,11 +77,11 @@ func openOutputs[T any](list ...output[T]) (outputs[T], error) {
 func (o outputs[T]) write(result T) error {
 	var errs []error
 	for f, write := range o {
-		err := errors.Join(write(f, result), f.Close())
-		if err == nil {
-			err = os.Rename(f.Name(), strings.TrimSuffix(f.Name(), ".part"))
+		if err := write(f, result); err != nil {
+			errs = append(errs, err, f.Discard())
+			continue
 		}
-		errs = append(errs, err)
+		errs = append(errs, f.Keep())
 	}
 	return errors.Join(errs...)
 }
@@ -89,7 +90,7 @@ func (o outputs[T]) write(result T) error {
 func (o outputs[T]) discard() error {
 	var errs []error
 	for f := range o {
-		errs = append(errs, f.Close(), os.Remove(f.Name()))
+		errs = append(errs, f.Discard())
 	}
 	return errors.Join(errs...)
 }
