@@ -160,8 +160,7 @@ type traceSink interface {
 // open returns where packets go.
 func (c *traceCommand) open(stdout io.Writer) ([]traceSink, error) {
 	if c.Write == "-" {
-		s, err := newCapture(asOctets(stdout), c.Snap)
-		return []traceSink{s}, err
+		return []traceSink{newCapture(asOctets(stdout), c.Snap)}, nil
 	}
 	var sinks []traceSink
 	switch {
@@ -177,10 +176,7 @@ func (c *traceCommand) open(stdout io.Writer) ([]traceSink, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newCapture(f, c.Snap)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
+	s := newCapture(f, c.Snap)
 	s.file = f
 	return append(sinks, s), nil
 }
