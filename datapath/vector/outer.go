@@ -2,8 +2,8 @@ package vector
 
 import (
 	"encoding/binary"
-	"math/bits"
 
+	"github.com/plumbline-upf/plumbline/internal/checksum"
 	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
@@ -40,7 +40,7 @@ func (p *Packet) PutOuter() bool {
 	binary.BigEndian.PutUint32(b[8:], ttlOuter<<24|inet.ProtoUDP<<16)
 	copy(b[12:16], from[:])
 	copy(b[16:20], to[:])
-	binary.BigEndian.PutUint16(b[10:], ^fold(sum(0, b[:inet.LenIPv4])))
+	binary.BigEndian.PutUint16(b[10:], checksum.Of(b[:inet.LenIPv4]))
 	p.putUDP(b[inet.LenIPv4:])
 	return true
 }
@@ -58,7 +58,8 @@ func (p *Packet) putOuter6() bool {
 	copy(b[8:24], from[:])
 	copy(b[24:40], to[:])
 	p.putUDP(b[inet.LenIPv6:])
-	check := ^fold(sum(sum(uint64(size)+inet.ProtoUDP, b[8:40]), b[inet.LenIPv6:]))
+	pseudo := checksum.Pseudo(b[8:inet.LenIPv6], inet.ProtoUDP) + checksum.Word(uint16(size))
+	check := ^checksum.Fold(checksum.Sum(b[inet.LenIPv6:], pseudo))
 	if check == 0 {
 		check = 0xffff
 	}
@@ -73,25 +74,4 @@ func (p *Packet) putUDP(b []byte) {
 	binary.BigEndian.PutUint16(b, p.Source)
 	binary.BigEndian.PutUint16(b[2:], p.Port)
 	binary.BigEndian.PutUint32(b[4:], uint32(len(b))<<16)
-}
-
-// sum adds the 16-bit words of b to a sum. Source: RFC 1071.
-func sum(s uint64, b []byte) uint64 {
-	for ; len(b) >= 8; b = b[8:] {
-		var carry uint64
-		s, carry = bits.Add64(s, binary.BigEndian.Uint64(b), 0)
-		s += carry
-	}
-	var rest [8]byte
-	copy(rest[:], b)
-	s, carry := bits.Add64(s, binary.BigEndian.Uint64(rest[:]), 0)
-	return s + carry
-}
-
-func fold(s uint64) uint16 {
-	s = s>>32 + s&0xffffffff
-	s = s>>32 + s&0xffffffff
-	s = s>>16 + s&0xffff
-	s = s>>16 + s&0xffff
-	return uint16(s)
 }
