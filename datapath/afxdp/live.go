@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // live sends a worker's frames as XDP frames. In copy mode a socket makes a socket buffer
@@ -165,7 +166,7 @@ func (l *live) send(d *device, frames []unix.XDPDesc, place uint64) (sent int, o
 	for i := range frames {
 		f := &frames[i]
 		start := f.Addr & (place - 1)
-		if start > startMax || int(f.Len) > len(l.blank) || f.Len < lenEthernet {
+		if start > startMax || int(f.Len) > len(l.blank) || f.Len < inet.LenEthernet {
 			return 0, false, nil
 		}
 		b := l.burst[head+lenLeaving*i:][:lenLeaving]

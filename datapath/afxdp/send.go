@@ -9,6 +9,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/rawip"
 	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
 
@@ -42,9 +43,9 @@ func (w *worker) tunnel(p *vector.Packet) datapath.Reason {
 	if h := w.m.peer(&w.lastPeer, p.Outer); h != nil {
 		exit = h.exit.Load()
 	}
-	outer, etherType := lenIPv4+lenUDP, uint16(etherIPv4)
+	outer, etherType := inet.LenIPv4+inet.LenUDP, uint16(inet.EtherIPv4)
 	if p.Outer.Peer.Is6() {
-		outer, etherType = lenIPv6+lenUDP, etherIPv6
+		outer, etherType = inet.LenIPv6+inet.LenUDP, inet.EtherIPv6
 	}
 	switch {
 	case exit == nil || exit.dev == nil:
@@ -53,7 +54,7 @@ func (w *worker) tunnel(p *vector.Packet) datapath.Reason {
 		return w.slowly(p, datapath.PassTooBig)
 	}
 	s := w.out[exit.dev.number]
-	offset, ok := w.room(p, outer+lenEthernet)
+	offset, ok := w.room(p, outer+inet.LenEthernet)
 	if !ok {
 		return datapath.DropTxFull
 	}
@@ -75,11 +76,11 @@ func (w *worker) bare(p *vector.Packet) datapath.Reason {
 	case len(b) > mtu:
 		return w.slowly(p, datapath.PassTooBig)
 	}
-	etherType := uint16(etherIPv4)
+	etherType := uint16(inet.EtherIPv4)
 	if b[0]>>4 == 6 {
-		etherType = etherIPv6
+		etherType = inet.EtherIPv6
 	}
-	offset, ok := w.room(p, lenEthernet)
+	offset, ok := w.room(p, inet.LenEthernet)
 	if !ok {
 		return datapath.DropTxFull
 	}
@@ -93,7 +94,7 @@ func (w *worker) frame(p *vector.Packet) datapath.Reason {
 	if !dev.ethernet {
 		return datapath.DropNextHop // its network is for IP
 	}
-	if p.End-p.Start > int(dev.mtu.Load())+lenEthernet+lenTag {
+	if p.End-p.Start > int(dev.mtu.Load())+inet.LenEthernet+inet.LenTag {
 		return datapath.DropMTU
 	}
 	offset, ok := w.room(p, 0)
@@ -103,8 +104,6 @@ func (w *worker) frame(p *vector.Packet) datapath.Reason {
 	w.add(w.out[dev.number], p, offset)
 	return datapath.ReasonNone
 }
-
-const lenTag = 4
 
 // slowly sends a packet through the kernel for a reason, behind those before it.
 func (w *worker) slowly(p *vector.Packet, why datapath.Reason) datapath.Reason {
@@ -139,7 +138,7 @@ func (w *worker) room(p *vector.Packet, before int) (offset uint64, ok bool) {
 
 // put adds the Ethernet header and lets the packet leave on a socket.
 func (w *worker) put(s *socket, p *vector.Packet, offset, to uint64, etherType uint16) {
-	p.Start -= lenEthernet
+	p.Start -= inet.LenEthernet
 	putEthernet(p.Buf[p.Start:], to, s.device.mac.Load(), etherType)
 	w.add(s, p, offset)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 	"github.com/plumbline-upf/plumbline/datapath/rawip"
 	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // slow is the way through the kernel: GTP-U that it has put together comes out of the
@@ -139,7 +140,7 @@ func (s *slow) send(p *vector.Packet) datapath.Reason {
 }
 
 func (s *slow) tunnel(p *vector.Packet) datapath.Reason {
-	if p.Start < lenIPv6+lenUDP {
+	if p.Start < inet.LenIPv6+inet.LenUDP {
 		room := make([]byte, vector.Headroom+p.End-p.Start)
 		n := copy(room[vector.Headroom:], p.Octets())
 		p.Buf, p.Start, p.End = room, vector.Headroom, vector.Headroom+n

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/netdev"
 )
 
@@ -42,7 +43,7 @@ func (m *machine) watchTargets() {
 				continue
 			}
 			f, err := kernel.Announced(d.index)
-			fit := lenEthernet+lenTag+int(d.mtu.Load()) <= liveLongest(m.octets)
+			fit := inet.LenEthernet+inet.LenTag+int(d.mtu.Load()) <= liveLongest(m.octets)
 			d.redirects.Store(err == nil && f&netdev.Transmit != 0 && fit)
 		}
 	}

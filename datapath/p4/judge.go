@@ -9,6 +9,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // What the pipeline does and what not: the latter is left to the stages, by key.
@@ -103,13 +104,13 @@ func plain(r *stages.Rule) bool { return len(r.Filters) == 0 && r.QFIs == 0 && r
 // header returns how many octets stand in front of the user packets of a key, as far as the
 // rules let that be known. A peer that sends others shows it: see [offload.seen].
 func header(rules []*stages.Rule, k datapath.Key, tag int) uint8 {
-	size := lenEthernet + tag
+	size := inet.LenEthernet + tag
 	if !k.Local.IsValid() {
 		return uint8(size)
 	}
-	size += lenIPv4 + lenUDP + lenGTPU
+	size += inet.LenIPv4 + inet.LenUDP + inet.LenGTPU
 	if k.Local.Is6() {
-		size += lenIPv6 - lenIPv4
+		size += inet.LenIPv6 - inet.LenIPv4
 	}
 	if slices.ContainsFunc(rules, func(r *stages.Rule) bool { return r.QFI != 0 || r.QFIs != 0 }) {
 		size += lenContainer
@@ -118,11 +119,6 @@ func header(rules []*stages.Rule, k datapath.Key, tag int) uint8 {
 }
 
 const (
-	lenEthernet = 14
-	lenIPv4     = 20
-	lenIPv6     = 40
-	lenUDP      = 8
-	lenGTPU     = 8
 	// lenContainer is a PDU Session Container with the fields in front of it.
 	lenContainer = 8
 )

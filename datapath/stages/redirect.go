@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Redirect is Redirect Information of a FAR: a URL, or a host of one or of each IP
@@ -291,18 +292,18 @@ func (u user) upperSum() []byte {
 	p := u.upper()
 	at := -1
 	switch p.protocol {
-	case protoTCP:
+	case inet.ProtoTCP:
 		at = 16
-	case protoUDP:
+	case inet.ProtoUDP:
 		at = 6
-	case protoICMPv6:
+	case inet.ProtoICMPv6:
 		at = 2
 	}
 	if at < 0 || len(p.payload) < at+2 {
 		return nil
 	}
 	sum := p.payload[at : at+2]
-	if p.protocol == protoUDP && sum[0] == 0 && sum[1] == 0 {
+	if p.protocol == inet.ProtoUDP && sum[0] == 0 && sum[1] == 0 {
 		return nil
 	}
 	return sum

@@ -21,6 +21,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/lab/dut"
 	"github.com/plumbline-upf/plumbline/lab/generator"
 	"github.com/plumbline-upf/plumbline/lab/host"
@@ -160,8 +161,7 @@ func (c *Config) kind(adjust func(*upf.Config)) dut.Kind {
 
 // mtu is what the frames need.
 func (c *Config) mtu() int {
-	const ipv4, udp = 20, 8
-	return system.MTU(c.PayloadOctets + ipv4 + udp)
+	return system.MTU(c.PayloadOctets + inet.LenIPv4 + inet.LenUDP)
 }
 
 // profile is frames with these UDP payloads in turn, in each of the directions.

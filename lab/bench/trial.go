@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/plumbline-upf/plumbline/internal/stats"
 	"github.com/plumbline-upf/plumbline/lab/report"
-	"github.com/plumbline-upf/plumbline/lab/stats"
 	"github.com/plumbline-upf/plumbline/lab/system"
 )
 

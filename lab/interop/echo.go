@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/lab/topology"
 )
@@ -218,7 +219,7 @@ const lastRequests = 5
 
 func (p *pinger) account() *report.InteropEcho {
 	e := &report.InteropEcho{
-		Octets: headerOctets(p.message.version) + lenICMP + p.message.size, Sent: len(p.sent), Received: len(p.sent) - p.open,
+		Octets: headerOctets(p.message.version) + inet.LenICMP + p.message.size, Sent: len(p.sent), Received: len(p.sent) - p.open,
 		Damaged: p.damaged, Duplicated: p.twice, Unsent: p.unsent, Error: p.refused,
 	}
 	if len(p.sent) == 0 {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/plumbline-upf/plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/internal/stats"
 )
 
 // ComparisonSchema names the version of the form of a [Comparison].

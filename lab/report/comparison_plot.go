@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/plumbline-upf/plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/internal/stats"
 )
 
 // The plot of a comparison is panels, each with a row for every path. Numbers are

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/plumbline-upf/plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/internal/stats"
 )
 
 // ComparisonTable writes c as text for a terminal: a line for each path under the

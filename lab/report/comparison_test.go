@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plumbline-upf/plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/internal/stats"
 )
 
 // sampleComparison has a path that loses nothing, one that must be searched, and one

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/plumbline-upf/plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/internal/stats"
 )
 
 // Row is the trials of one kind that differ in nothing but the repeat: one line

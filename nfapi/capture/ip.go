@@ -9,13 +9,14 @@ import (
 	"github.com/gopacket/gopacket/ip4defrag"
 	"github.com/gopacket/gopacket/ip6defrag"
 	"github.com/gopacket/gopacket/layers"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Protocols. Source: RFC 8200, 4; IANA, Assigned Internet Protocol Numbers.
 const (
-	hopByHop           = 0
-	protocolTCP        = 6
-	protocolUDP        = 17
+	hopByHop = 0
+
 	routing            = 43
 	fragment           = 44
 	authentication     = 51
@@ -127,12 +128,12 @@ func (d *decoder) transport(protocol uint8, source, target netip.Addr, b []byte,
 	}
 	f := flow{netip.AddrPortFrom(source, binary.BigEndian.Uint16(b)), netip.AddrPortFrom(target, binary.BigEndian.Uint16(b[2:]))}
 	switch protocol {
-	case protocolUDP:
+	case inet.ProtoUDP:
 		if octets := int(binary.BigEndian.Uint16(b[4:])); octets >= 8 && octets < whole {
 			b, whole = b[:min(octets, len(b))], octets
 		}
 		return d.udp(f, b[8:], whole-8)
-	case protocolTCP:
+	case inet.ProtoTCP:
 		return d.tcp(f, b, whole)
 	case protocolSCTP:
 		return d.sctp(f, b, whole)

@@ -10,6 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/netdev"
 	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
@@ -126,7 +127,7 @@ func (x *xdpPort) open(c *Config, kind string, receive, both int, nativeOnly boo
 
 // frameOctets returns how long a frame of the memory is: what comes has 256 octets in front.
 func frameOctets(mtu int) (int, error) {
-	const most = 4096 - unix.XDP_PACKET_HEADROOM - lenEthernet - 2*lenTag
+	const most = 4096 - unix.XDP_PACKET_HEADROOM - inet.LenEthernet - 2*inet.LenTag
 	switch {
 	case mtu > most:
 		return 0, fmt.Errorf("MTU of %d octets: want %d at most: %w", mtu, most, errors.ErrUnsupported)

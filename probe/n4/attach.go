@@ -9,6 +9,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/verifier"
 	"github.com/plumbline-upf/plumbline/probe/hook"
 )
@@ -79,9 +80,6 @@ func (m *Monitor) number(p Point) (int, error) {
 	return i, nil
 }
 
-// lenEthernet is the length of an Ethernet header.
-const lenEthernet = 14
-
 // attach attaches the program to both ways of a device: first of what it receives, last
 // of what it sends, so that nobody's verdict hides anything. What lo sends it receives.
 func (a *Attachment) attach(p Point) error {
@@ -96,7 +94,7 @@ func (a *Attachment) attach(p Point) error {
 	if device.Loopback {
 		ways = ways[:1]
 	}
-	header := uint32(lenEthernet)
+	header := uint32(inet.LenEthernet)
 	if device.Bare {
 		header = 0
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/mmsg"
 )
 
@@ -152,12 +153,11 @@ func (u *ue) countQFI(h gtpu.Header) {
 // isIP reports whether b starts like a whole IP header; the UE's kernel checks
 // the rest.
 func isIP(b []byte) bool {
-	const lenIPv4, lenIPv6 = 20, 40
-	if len(b) < lenIPv4 {
+	if len(b) < inet.LenIPv4 {
 		return false
 	}
 	version := b[0] >> 4
-	return version == 4 || version == 6 && len(b) >= lenIPv6
+	return version == 4 || version == 6 && len(b) >= inet.LenIPv6
 }
 
 // flush writes each UE's batch to its device.

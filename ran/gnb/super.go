@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/gtpu"
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/vnet"
 )
 
@@ -23,12 +24,7 @@ import (
 const superMark = 0x67746d70
 
 // Octets before the GTP-U header in a frame of the packet socket.
-const (
-	lenEthernet = 14
-	lenIPv4     = 20
-	lenUDP      = 8
-	superRoom   = vnet.HeaderLen + lenEthernet + lenIPv4 + lenUDP
-)
+const superRoom = vnet.HeaderLen + inet.LenEthernet + inet.LenIPv4 + inet.LenUDP
 
 // maxSuper is the most octets that a UE's device gives at once where they are to
 // go out as one G-PDU: slot and outer IP packet have room for the headers, too.
@@ -121,7 +117,7 @@ func checkFarEnd(veth netlink.Link, ues []UE) error {
 func isVeth(device netlink.Link) bool { return device.Type() == "veth" }
 
 // frame is what one UE's super-packets begin with, up to the GTP-U header.
-type frame [lenEthernet + lenIPv4 + lenUDP]byte
+type frame [inet.LenEthernet + inet.LenIPv4 + inet.LenUDP]byte
 
 // newFrame returns the headers from a UE's socket to its UPF. Ethernet addresses
 // are those of the kernel's route.
@@ -132,13 +128,13 @@ func newFrame(conn *net.UDPConn) frame {
 
 func frameBetween(from, to netip.AddrPort) (f frame) {
 	binary.BigEndian.PutUint16(f[12:], unix.ETH_P_IP)
-	ip := f[lenEthernet:]
+	ip := f[inet.LenEthernet:]
 	ip[0], ip[8], ip[9] = 0x45, 64, unix.IPPROTO_UDP
 	binary.BigEndian.PutUint16(ip[6:], 0x4000) // do not fragment
 	source, destination := from.Addr().Unmap().As4(), to.Addr().Unmap().As4()
 	copy(ip[12:], source[:])
 	copy(ip[16:], destination[:])
-	udp := ip[lenIPv4:]
+	udp := ip[inet.LenIPv4:]
 	binary.BigEndian.PutUint16(udp, from.Port())
 	binary.BigEndian.PutUint16(udp[2:], to.Port())
 	return f
@@ -149,10 +145,10 @@ func frameBetween(from, to netip.AddrPort) (f frame) {
 func (s *superN3) send(f *frame, b []byte, super vnet.Super, tpdu int) error {
 	super.Put(b, tpdu-vnet.HeaderLen)
 	copy(b[vnet.HeaderLen:], f[:])
-	ip := b[vnet.HeaderLen+lenEthernet:]
+	ip := b[vnet.HeaderLen+inet.LenEthernet:]
 	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
-	binary.BigEndian.PutUint16(ip[10:], checksum.Of(ip[:lenIPv4]))
-	binary.BigEndian.PutUint16(ip[lenIPv4+4:], uint16(len(ip)-lenIPv4))
+	binary.BigEndian.PutUint16(ip[10:], checksum.Of(ip[:inet.LenIPv4]))
+	binary.BigEndian.PutUint16(ip[inet.LenIPv4+4:], uint16(len(ip)-inet.LenIPv4))
 	_, err := unix.Write(s.socket, b)
 	return err
 }
