@@ -184,9 +184,8 @@ func skipExtensions(b []byte, passes func(t byte) bool) (int, error) {
 	return n, nil
 }
 
-// Comprehended reports whether an endpoint may go on after an extension header
-// of type t: either the type is one that this package knows, or its bit 8 is 0
-// (comprehension not required).
+// Comprehended reports whether an endpoint may continue after an extension header of type t: either
+// this package knows the type, or its bit 8 is 0 (comprehension not required).
 //
 // Source: TS 29.281 V18.1.0, figures 5.2.1-2 and 5.2.1-3.
 func Comprehended(t byte) bool {

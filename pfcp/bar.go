@@ -75,7 +75,7 @@ const (
 )
 
 // timerUnits are the units of the values 0 to 4 in the upper bits. "Other
-// values shall be interpreted as multiples of 1 minute", but for 7.
+// values shall be interpreted as multiples of 1 minute", except 7.
 var timerUnits = [...]time.Duration{2 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 10 * time.Hour}
 
 // NewTimer returns the shortest timer that is not shorter than d, the

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// presence says whether an IE must stand in a message or grouped IE.
+// presence is the presence requirement of an IE in a message or grouped IE.
 // Source: TS 29.244 V18.6.0, 7.5.1 (M, C, CO, O).
 type presence byte
 
@@ -16,7 +16,7 @@ const (
 	optional    presence = 'O'
 )
 
-// state says what becomes of an IE that this package knows.
+// state is the treatment of a known IE.
 type state string
 
 const (
@@ -35,14 +35,14 @@ type codec[V any] struct {
 	write func([]byte, *V) []byte
 }
 
-// A member is an IE that may stand in a container, which is decoded to a T.
+// A member is an IE that a container may have; the container is decoded to a T.
 type member[T any] struct {
 	ie       IEType
 	presence presence
 	state    state
 	limit    int                     // how often it may stand if repeats; more is an error
 	repeats  bool                    // it may stand more than once
-	decoded  bool                    // into a field, whatever its state
+	decoded  bool                    // into a field, independent of its state
 	unless   func(*T) bool           // it need not be there although it is mandatory; may be nil
 	read     func(*T, []byte) error  // nil if skipped
 	write    func([]byte, *T) []byte // with type and length; nil if skipped

@@ -124,8 +124,8 @@ func (t VLANTag) Bits() (v uint32) {
 	return v
 }
 
-// TCI returns the tag as it stands in a frame: PCP, DEI and VID, where what is
-// absent is 0. Source: IEEE 802.1Q, 9.6.
+// TCI returns the tag as encoded in a frame: PCP, DEI and VID; absent fields are 0. Source: IEEE
+// 802.1Q, 9.6.
 func (t VLANTag) TCI() uint16 {
 	tci := uint16(t.PCP.Value&0x7)<<13 | t.VID.Value&0xfff
 	if t.DEI.Value {

@@ -5,11 +5,10 @@ import (
 	"fmt"
 )
 
-// Name is the content of a Network Instance or APN/DNN, or an FQDN, as it is
-// on the wire: either a sequence of labels, each behind its length, or plain
-// text. Of Network Instances both are seen, and a peer may use one form here
-// and the other there, so compare what String returns. A 0 octet behind the labels is
-// the root of the name, as DNS has it, and says nothing.
+// Name is the content of a Network Instance or APN/DNN, or an FQDN, as it is on the
+// wire: either a sequence of labels, each behind its length, or plain text. Peers
+// use both forms for Network Instances, even mixed, so compare the results of
+// String. A 0 octet after the labels is the DNS root, and is ignored.
 //
 // Source: TS 29.244 V18.6.0, 8.2.4, 8.2.38 and 8.2.117; TS 23.003, 9.1.
 type Name []byte

@@ -169,8 +169,7 @@ func (p *CreatedPDR) reset() {
 	*p = CreatedPDR{LocalFTEIDs: p.LocalFTEIDs[:0], UEIPAddresses: p.UEIPAddresses[:0]}
 }
 
-// createdPDR and updatedPDR: in an Updated PDR (table 7.5.5.5-1) stands what the
-// UP function chose anew.
+// createdPDR and updatedPDR: an Updated PDR (table 7.5.5.5-1) has new choices of the UP function.
 var (
 	createdPDR = newCreatedPDR("Created PDR", "7.5.3.2")
 	updatedPDR = newCreatedPDR("Updated PDR", "7.5.5.5")

@@ -42,8 +42,7 @@ const (
 	ReportUPINT                               // User Plane Inactivity Timer
 )
 
-// reportingTriggers writes 3 octets, as the specification has it since Rel-16,
-// and takes 2.
+// reportingTriggers writes 3 octets, as specified since Rel-16, and accepts 2.
 var reportingTriggers = codec[ReportingTriggers]{
 	func(v *ReportingTriggers, b []byte) error { *v = ReportingTriggers(readFlags(b, 3)); return nil },
 	func(b []byte, v *ReportingTriggers) []byte { return append(b, byte(*v), byte(*v>>8), byte(*v>>16)) },
