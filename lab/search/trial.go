@@ -31,9 +31,9 @@ type Measure func(context.Context, Trial) (Outcome, error)
 // count: one that is interrupted at the end of a trial owes some.
 const Tolerated = 0.001
 
-// LossRatio is the part of the frames that did not arrive. Frames that were not sent
-// count as lost if they are more than the tolerated part of those intended: a load that
-// nobody offered was not carried.
+// LossRatio is the ratio of frames that did not arrive. Frames that were not sent count as lost if
+// they exceed the tolerated ratio of the intended ones: a load that was not offered was not
+// forwarded.
 func (o Outcome) LossRatio(tolerated float64) float64 {
 	expected := o.Sent
 	if float64(o.Intended)-float64(o.Sent) > tolerated*float64(o.Intended) {

@@ -40,10 +40,10 @@ const noSD = 0xffffff
 
 func (s *slice) snssai() pfcp.SNSSAI { return pfcp.SNSSAI{SST: s.sst, SD: noSD} }
 
-// Load is what the programs are told to do.
+// Load is the load of the programs.
 type Load struct {
 	Name         string
-	StreamBPS    uint64  // of UDP payload, each way; 0: OfThroughput
+	StreamBPS    uint64  // of UDP payload, in each direction; 0: OfThroughput
 	OfThroughput float64 // 0 to 1
 	Calls        float64 // per second
 }
