@@ -61,14 +61,13 @@ type Config struct {
 
 	EchoInterval time.Duration       // how often GTP-U peers in use are asked whether they are there; 0: never
 	Buffer       stages.BufferLimits // zero value: [stages.DefaultBufferLimits]
-	// Advertise is what UEs are told that solicit a router; nil: that is the CP
-	// function's.
+	// Advertise is the answer to Router Solicitations of UEs; nil: the CP function answers them.
 	Advertise *stages.RouterAdvertisement
 	// MeterBurst is how much of a QER's rate may come at once; 0: [stages.DefaultBurst].
 	MeterBurst time.Duration
 	// Quiet says when no Error Indication is sent: see [datapath.Restart].
 	Quiet *datapath.Quiet
-	// Front treats frames before the stages do; nil: nobody.
+	// Front processes frames before the stages; nil: none.
 	Front Front
 	Name  string // of the datapath, where it is not "afxdp"
 	// Paused: [New] opens a driver that touches no device before [Driver.Resume].

@@ -21,15 +21,15 @@ type Front interface {
 
 // Lane treats the frames of one worker.
 type Lane interface {
-	// Process treats frames that arrived on the device with this number, at most
-	// [vector.MaxVector], and says of those that are not for the stages what becomes of them.
+	// Process handles frames that arrived on the device with this number, at most
+	// [vector.MaxVector], and reports the outcome of those that are not for the stages.
 	Process(device int, frames [][]byte, out Outcome)
 	// Close is called when the worker has ended.
 	Close()
 }
 
-// Outcome is told what becomes of frames, by index. What is not told of goes to the stages,
-// and has to be as it was.
+// Outcome receives the result of frames, by index. Frames without a result go to the stages, and
+// must be unchanged.
 type Outcome interface {
 	// Send lets head and payload leave by a device. inPlace: payload is the end of the frame,
 	// of which nothing else is needed any more.

@@ -53,8 +53,7 @@ func (t *keyTable) use(keys map[datapath.Key]bool) error {
 	return nil
 }
 
-// release counts one less, and takes those out of the tables that nobody has any
-// more.
+// release decrements the references, and removes unreferenced keys from the tables.
 func (t *keyTable) release(keys map[datapath.Key]bool) error {
 	var errs []error
 	for k := range keys {

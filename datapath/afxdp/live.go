@@ -53,10 +53,10 @@ const (
 
 var _ [burstMax - vector.MaxVector]struct{} // a vector fits
 
-// liveLongest is how long a frame can be, in octets, from places of so many.
+// liveLongest is the maximum frame length, in octets, for a place of this size.
 func liveLongest(octets int) int { return min(octets-startMax, liveOctets) }
 
-// openLive makes the memory of so many frames, and what sends them to devices.
+// openLive creates the memory for this number of frames, and the programs that send them to devices.
 //
 // Errors: those of the kernel; then frames go through sockets.
 func openLive(frames, octets int, devices []*device) (*live, error) {
@@ -155,9 +155,8 @@ func (l *live) holdApart() (back bool, err error) {
 	return true, err
 }
 
-// send sends frames of the memory, in places of so many octets, to a device. It returns
-// how many of them are sent, or lost on the device; ok: they can go this way at all, else
-// none is.
+// send sends frames of the memory, in places of this size in octets, to a device. It returns the
+// number sent, or lost on the device; ok is false if this path is not available and none was sent.
 //
 // Preconditions: no more than [burstMax] frames.
 func (l *live) send(d *device, frames []unix.XDPDesc, place uint64) (sent int, ok bool, err error) {

@@ -41,7 +41,7 @@ func newPeerTable(endpoints []datapath.Endpoint, devices []*device, lost func(pa
 	return t
 }
 
-// of returns the peers to which a session sends, each once, but for the UPF itself.
+// of returns the peers to which a session sends, each once, without the UPF itself.
 func (t *peerTable) of(s *api.Session) []nexthop.Peer {
 	var all []nexthop.Peer
 	add := func(to datapath.Direction, o *api.OuterHeaderCreation) {

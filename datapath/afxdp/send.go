@@ -113,9 +113,8 @@ func (w *worker) slowly(p *vector.Packet, why datapath.Reason) datapath.Reason {
 	return w.m.slow.send(p)
 }
 
-// room sees to it that a packet stands in a frame of ours which nothing else needs,
-// with so many octets free before it. It returns where the frame is. ok: there is
-// one.
+// room moves a packet, if necessary, to an unused frame of the driver with this number of free
+// octets before it. It returns the address of the frame; ok is false if there is none.
 func (w *worker) room(p *vector.Packet, before int) (offset uint64, ok bool) {
 	if offset, ok = xsk.OffsetIn(w.umem.Memory, p.Buf); ok && w.umem.OwnerOf(offset) == xsk.Held && p.Start >= before {
 		return offset, true
@@ -220,8 +219,8 @@ func (w *worker) flushLive(s *socket) {
 	}
 }
 
-// push has the kernel send what is in the TX ring. In copy mode nobody else does, and
-// it takes a few of them in one call.
+// push makes the kernel send the TX ring. In copy mode this call is the only trigger, and it sends
+// a few frames per call.
 func (w *worker) push(s *socket) {
 	for tries := 0; tries < patience; {
 		before := s.TX.Unread()
@@ -231,7 +230,7 @@ func (w *worker) push(s *socket) {
 		err := s.Wake()
 		switch {
 		case s.Zero && err == nil:
-			return // the driver goes on by itself
+			return // the driver continues by itself
 		case s.TX.Unread() == before:
 			tries++
 			_ = w.reclaim() // what the kernel waits for may be room for what it gives back

@@ -73,9 +73,9 @@ func open(t topics, log *slog.Logger) (*follower, error) {
 	return f, nil
 }
 
-// follow starts the goroutine that has the news handled: read returns when they are lost or
-// the watcher is closed. After a loss it subscribes anew, and list asks for what may have
-// been missed; when list fails, that is a loss, too.
+// follow starts the goroutine that has the news handled: read returns when they are lost or the
+// watcher is closed. After a loss it subscribes again, and list queries what may have been missed;
+// a failure of list is a loss as well.
 func (f *follower) follow(read func(*news), list func() error) {
 	f.ended.Go(func() {
 		for n := f.first; ; {

@@ -244,7 +244,7 @@ func outletOf(a *netlink.LinkAttrs) outlet {
 	return o
 }
 
-// askedAtOnce is how many routes are asked for before what has changed is told.
+// askedAtOnce is the number of routes queried before changes are reported.
 const askedAtOnce = 64
 
 // refresh looks for the ways of all peers again. The lock, for which who wants a way

@@ -65,8 +65,8 @@ func (w *Waiting) Of(p Peer) *Queue {
 	return w.peers[p]
 }
 
-// Admit reports whether a packet of so many octets may be handed to the kernel. Else it
-// is to be dropped: its next hop cannot be resolved.
+// Admit reports whether a packet of this length may be passed to the kernel. Otherwise it must be
+// dropped: its next hop cannot be resolved.
 func (q *Queue) Admit(octets int) bool {
 	if q == nil {
 		return true

@@ -134,7 +134,7 @@ func (h *host) watch(ctx context.Context) {
 	}
 }
 
-// steer adds the routes to gateways anew. What cannot be is tried again at each tick.
+// steer adds the routes to gateways again. Failures are retried at each tick.
 func (h *host) steer() {
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
@@ -301,7 +301,7 @@ func (h *host) ask(a netip.Addr) int {
 	return routes[0].MTU
 }
 
-// lookAtPeers asks anew for the routes to all peers.
+// lookAtPeers queries the routes to all peers again.
 func (h *host) lookAtPeers() {
 	h.mu.Lock()
 	var all []netip.Addr

@@ -221,8 +221,8 @@ func (r *routes) remove(l leading) {
 	}
 }
 
-// add adds a route to the kernel's table, unless the datapath is paused. One that is there
-// already is somebody else's.
+// add adds a route to the kernel's table, unless the datapath is paused. An existing route belongs
+// to another process.
 func (r *routes) add(l leading) error {
 	if len(r.devices) == 0 {
 		return nil

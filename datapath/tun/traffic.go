@@ -21,7 +21,7 @@ type traffic struct {
 
 // loop carries packets of one socket, or of one queue of a device.
 type loop interface {
-	run() error // until that is stopped; the error is why the datapath cannot go on
+	run() error // until that is stopped; the error is the reason why the datapath failed
 	free()      // when run has returned
 }
 

@@ -67,7 +67,7 @@ func (u *uplink) run() error {
 			u.treat(n)
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return nil
-		default: // of a datagram of before that somebody refused: nothing of what comes
+		default: // of an earlier datagram that was rejected: not an error of this call
 			time.Sleep(retryDelay)
 		}
 	}

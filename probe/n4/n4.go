@@ -83,15 +83,14 @@ type Config struct {
 
 	Slices *slicemap.Map // names slices; nil: by S-NSSAI and DNN
 
-	// Learn and Forget are told of keys, in the order of the responses: those of a
-	// probe.Probe with the same UPFs. Learn of a key that is known changes its slice. Nil:
-	// nobody is told.
+	// Learn and Forget are called with keys, in the order of the responses: those of a probe.Probe
+	// with the same UPFs. Learn of a known key changes its slice. Nil: not called.
 	Learn  func(upf int, k probe.Key, s probe.Slice) error
 	Forget func(upf int, k probe.Key) error
 
-	// Done is told of transactions that were answered, or are given up as unanswered. Nil:
-	// nobody is. All three are called by the goroutine that reads the ring, or that of
-	// Monitor.Read, one at a time; they must not block, nor call the Monitor.
+	// Done is called for transactions that were answered, or expired unanswered. Nil: not called.
+	// All three are called by the goroutine that reads the ring, or that of Monitor.Read, one at a
+	// time; they must not block, nor call the Monitor.
 	Done func(Transaction)
 }
 
@@ -109,7 +108,7 @@ type Transaction struct {
 	Retransmissions      uint32
 }
 
-// Account is what became of transactions.
+// Account counts transactions by result.
 type Account struct {
 	Requests    uint64 // begun
 	Answered    uint64 // a response came

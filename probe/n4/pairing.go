@@ -62,7 +62,7 @@ func (p *pairing) take(d *datagram) {
 			malformed = true
 			break
 		}
-		// Else the header is whole, and somebody may answer it.
+		// Otherwise the header is complete, and there may be a response.
 		known := p.message(d, h, body)
 		malformed = malformed || !known || err != nil && !d.fragment
 		rest = more

@@ -28,8 +28,8 @@ type cursors struct{ within, beyond []uint64 }
 func newCursors(n int) cursors { return cursors{make([]uint64, n), make([]uint64, n)} }
 
 // bounds counts, for each threshold x, how many packets at most can have stayed no
-// longer than x, and how many at most longer. Whatever the right pairs are, the
-// distribution lies between the two.
+// longer than x, and how many at most longer. The distribution lies between the two
+// for any correct pairing.
 //
 // Both are largest matchings of entries and exits with ages from an interval. Since
 // entries and exits are in order of time and the interval is the same for all, taking

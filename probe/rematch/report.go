@@ -129,9 +129,9 @@ type Range struct {
 	To   uint64 `json:"to_ns"`
 }
 
-// Bounds are the ranges that percentiles lie in, whatever the right pairs are: as many
-// exits as possible have an entry, no entry has two, and none is older than the window.
-// The ranges are as fine as steps of 21 %.
+// Bounds are the ranges of the percentiles over all pairings: as many exits as possible have an
+// entry, no entry has two, and none is older than the window. The ranges are as fine as steps of 21
+// %.
 type Bounds struct {
 	Pairs uint64 `json:"pairs"`
 	P50   Range  `json:"p50"`
