@@ -47,8 +47,8 @@ func resize[T any](s []T, n int) []T {
 	return append(make([]T, 0, max(2*cap(s), n)), make([]T, n)...)
 }
 
-// room returns n octets for payload that come to be side by side. begin has been
-// told how many octets the message has, so the memory is not moved meanwhile.
+// room returns n contiguous octets for payload. begin has the length of the message, so the memory
+// is not moved meanwhile.
 func (s *scratch) room(n, most int) []byte {
 	used := len(s.payload)
 	if cap(s.payload)-used < n {

@@ -1,15 +1,15 @@
-// Package analyze says of a capture of P7 how a VNF and a PNF get on, whoever made
-// them: when requests come, which are late, what is missing, how often transport
-// blocks are sent again, and how long a UE waits between its SR and its block.
+// Package analyze analyzes a P7 capture of any VNF and PNF: when requests come, which are late,
+// which messages are missing, how often transport blocks are retransmitted, and how long a UE waits
+// between its SR and its block.
 //
 //	packets ─ capture ─┬─ learn:  numerology, slot ahead, least delay of each cell
 //	                   └─ cells:  slot ring ─► Analysis
 //
-// The clock is that of the SLOT.indications. A PNF sends SLOT.indication(n) when slot
-// n - ahead begins: so a request for slot n is late if it comes after
-// SLOT.indication(n + ahead), and its lead is how long it comes before. How much ahead
-// is on the wire only if the PNF sets time stamps; OpenAirInterface's does not, and who
-// analyzes has to say it.
+// The clock is that of the SLOT.indications. A PNF sends SLOT.indication(n) when
+// slot n - ahead begins: so a request for slot n is late if it comes after
+// SLOT.indication(n + ahead), and its lead is how long it comes before. The slot
+// ahead is on the wire only if the PNF sets time stamps; for OpenAirInterface's,
+// which does not, the caller must supply it.
 //
 // Memory is bounded: [maxCells] cells, [ringSlots] slots and [maxUEs] UEs of each, and
 // [maxFindings] findings.

@@ -243,8 +243,7 @@ type assembly struct {
 	sequence, count int
 }
 
-// p7 puts segments together. A segment with a wrong checksum is told of, and not
-// used.
+// p7 reassembles segments. A segment with a wrong checksum is reported, and not used.
 func (d *decoder) p7(e *Event, body []byte) error {
 	key := sender{flow{e.From, e.To}, e.Header.PhyID}
 	a := d.segments[key]

@@ -37,8 +37,8 @@ func (d *decoder) ip(b []byte, whole int) error {
 	return nil // what is no packet is no message; others come
 }
 
-// within cuts b to the length that the header says, and counts what the capture has not all of.
-// A packet that was shorter when it was captured is dropped by whoever receives it: ok is false.
+// within cuts b to the length in the header, and counts packets that the capture has only in part.
+// A packet that was shorter than its header says is dropped by any receiver: ok is false.
 func (d *decoder) within(b []byte, total, whole int) (packet []byte, ok bool) {
 	switch {
 	case total > whole:

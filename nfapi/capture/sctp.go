@@ -52,7 +52,7 @@ func inUDP(f flow, b []byte, d *decoder) bool {
 	return crc32.Update(sum, castagnoli, b[sctpHeader:]) == binary.LittleEndian.Uint32(b[8:])
 }
 
-// portOf is the sender of f with the port that stands in b.
+// portOf is the sender of f with the port in b.
 func (f flow) portOf(b []byte, at int) netip.AddrPort {
 	return netip.AddrPortFrom(f.from.Addr(), binary.BigEndian.Uint16(b[at:]))
 }

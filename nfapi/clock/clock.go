@@ -7,14 +7,14 @@
 //	  ├────────────────┼────────────────┼────────────────┼──►  [Timeline]
 //	  tick(n, late)     tick(n+1, late)  …
 //
-// A tick that comes late is told how late; those behind it follow at once until the
-// clock has caught up, but no more than [Clock.Burst] of them: after a longer stall
-// the clock leaves out what has passed and goes on with the next slot that has not
-// begun. So a stall is never followed by a burst of any length.
+// A late tick receives its lateness; the following ticks are called immediately until the clock has
+// caught up, but at most [Clock.Burst] of them: after a longer stall the clock skips the past slots
+// and continues with the next slot that has not begun. A stall is therefore never followed by an
+// unlimited burst.
 //
-// A tick runs on an OS thread of its own, SCHED_FIFO if the machine allows that. A thread
-// that uses almost a whole CPU is an ordinary one for a second, so that ticks which are
-// too long for their slots do not take the machine.
+// A tick runs on its own OS thread, SCHED_FIFO if permitted. A thread that uses almost a whole CPU
+// is demoted for a second, so that ticks that are too long for their slots do not block the
+// machine.
 package clock
 
 import (

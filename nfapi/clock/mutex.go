@@ -21,7 +21,7 @@ const (
 	mutexSleep = 20 * time.Microsecond
 )
 
-// Lock waits until nobody has the Mutex, and takes it.
+// Lock waits until the Mutex is free, and locks it.
 func (m *Mutex) Lock() {
 	for spins := 0; !m.held.CompareAndSwap(false, true); spins++ {
 		if spins < mutexSpins {

@@ -54,8 +54,8 @@ func govern(tid, priority int, done <-chan struct{}) {
 	})
 }
 
-// watch calls change when somebody uses almost so many CPUs, and when he has had a rest
-// and does so no longer, until done is closed.
+// watch calls change when a thread uses almost this share of a CPU, and when it no longer does
+// after a pause, until done is closed.
 func watch(done <-chan struct{}, cpus float64, used func() time.Duration, change func(hogs bool)) {
 	ticker := time.NewTicker(governEvery)
 	defer ticker.Stop()

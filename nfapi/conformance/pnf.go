@@ -55,7 +55,7 @@ type pnfBench struct {
 	index    nfapi.PHYRFConfig // the PHY of the PNF that is used
 	cell     cell.Config       // what a PHY that is configured has
 	handle   uint32            // of the last PUSCH
-	line     clock.Timeline    // the PNF's clock, as node sync has it
+	line     clock.Timeline    // the PNF's clock according to node sync
 	ahead    int               // slots that SLOT.indication is before its slot
 	lastT1   uint32
 	seen     seen
@@ -192,7 +192,7 @@ func (b *pnfBench) bring(to state) {
 	switch {
 	case to == pnfConfigured && b.state > pnfConfigured, to == phyIdle && b.state > phyIdle:
 		b.pass(0, nfapi.MsgPNFStopRequest)
-		b.pass(0, nfapi.MsgPNFConfigRequest) // PHYs are made anew by it
+		b.pass(0, nfapi.MsgPNFConfigRequest) // it creates PHYs again
 	}
 	for b.state < to {
 		switch b.state {

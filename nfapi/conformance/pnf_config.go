@@ -149,7 +149,7 @@ func (b *pnfBench) fuzzConfig() {
 		b.did("CONFIG.request no. %d of seed %d: %s", i, b.config.Seed, what)
 		got, err := b.raw(raw, phyID, nfapi.MsgConfigRequest)
 		b.judge(nfapi.MsgConfigRequest, got, err, codeOK, codeInvalidConfig)
-		b.result.Steps = b.result.Steps[:steps] // what went well is too long to be told
+		b.result.Steps = b.result.Steps[:steps] // successful steps are too long to report
 		if i%checkEvery == checkEvery-1 {
 			b.configure(b.config.Cell)
 			b.result.Steps = b.result.Steps[:steps]

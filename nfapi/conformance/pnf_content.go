@@ -86,7 +86,7 @@ func pairCases() []pnfCase {
 	}
 }
 
-// pdsch is a DL_TTI.request with one PDSCH, for nobody.
+// pdsch is a DL_TTI.request with one PDSCH, for no UE.
 func (b *pnfBench) pdsch(n slot.Number) *nfapi.DLTTIRequest {
 	sfn, s := b.cell.Numerology.Split(n)
 	m := &nfapi.DLTTIRequest{SFN: sfn, Slot: s, PDUs: []nfapi.DLTTIPDU{{Type: 1}}}

@@ -169,8 +169,8 @@ func (b *pnfBench) within(t1 uint32, n slot.Number) bool {
 	return !a.at.IsZero() && slot.Number(uint64(a.t2)<<mu/1000) == n
 }
 
-// pusch is an UL_TTI.request with one PUSCH, on which nobody will send: its CRC fails,
-// and that is said.
+// pusch is an UL_TTI.request with one PUSCH on which no UE sends: its CRC fails, and the PNF
+// reports that.
 func (b *pnfBench) pusch(n slot.Number, handle uint32) *nfapi.ULTTIRequest {
 	sfn, s := b.cell.Numerology.Split(n)
 	m := &nfapi.ULTTIRequest{SFN: sfn, Slot: s, NULSCH: 1, PDUs: []nfapi.ULTTIPDU{{Type: 1}}}

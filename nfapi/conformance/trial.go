@@ -29,7 +29,7 @@ type Step struct {
 	OK       bool   `json:"ok"`
 }
 
-// Result is what came of a case.
+// Result is the result of a case.
 type Result struct {
 	Case
 	Verdict Verdict       `json:"verdict"`
@@ -111,7 +111,7 @@ func (t *trial) require(ok bool, expected, otherwise string) {
 	t.check(ok, expected, otherwise)
 }
 
-// note notes a step, and goes on.
+// note records a step, and continues.
 func (t *trial) note(ok bool, expected, came string) {
 	s := Step{Sent: shortened(strings.Join(t.sent, "; ")), Expected: expected, Came: shortened(came), OK: ok}
 	t.sent = nil
@@ -126,7 +126,7 @@ func (t *trial) note(ok bool, expected, came string) {
 	}
 }
 
-// fatal ends the case: err is why it cannot go on.
+// fatal ends the case: err is the reason why it cannot continue.
 func (t *trial) fatal(expected string, err error) { t.check(false, expected, err.Error()) }
 
 // skip ends a case that says nothing about this peer.

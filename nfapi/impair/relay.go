@@ -71,10 +71,10 @@ func NewRelay(c Config, log *slog.Logger) (*Relay, error) {
 	return r, nil
 }
 
-// AsVNF is where it stands in for the VNF, with the port that it was given if any would do.
+// AsVNF is the relay's address as VNF, with the assigned port if none was configured.
 func (r *Relay) AsVNF() (netip.AddrPort, error) { return r.ends[ToPNF].socket.Local() }
 
-// AsPNF is where it stands in for the PNF.
+// AsPNF is the relay's address as PNF.
 func (r *Relay) AsPNF() (netip.AddrPort, error) { return r.ends[ToVNF].socket.Local() }
 
 // Run relays until ctx is done, and returns what it did. It is called once.

@@ -68,8 +68,8 @@ type PHYConfig struct {
 	ID uint16 `yaml:"id"`
 	// P7 is where its requests come. Not set: that of the PNF.
 	P7 netip.AddrPort `yaml:"p7"`
-	// SlotAhead is how many slots before the air SLOT.indication is. 0: 2<<mu, as
-	// OpenAirInterface has it.
+	// SlotAhead is the number of slots by which SLOT.indication precedes the air. 0: 2<<mu, as in
+	// OpenAirInterface.
 	SlotAhead int `yaml:"slot_ahead"`
 	// BandwidthMHz and Layers are what the PHY says that it can do. 0: 100 and 4.
 	BandwidthMHz uint16 `yaml:"bandwidth_mhz"`

@@ -23,8 +23,8 @@ type sender interface {
 	Flush() error
 }
 
-// phy is one PHY of the PNF, over all connections to VNFs. Its methods are called by
-// the goroutine that has P5, but for receive.
+// phy is one PHY of the PNF, over all connections to VNFs. Its methods except receive are called by
+// the goroutine of P5.
 type phy struct {
 	config PHYConfig
 	layer  fapi.PHY

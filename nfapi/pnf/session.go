@@ -30,7 +30,7 @@ type session struct {
 	spoken  bool   // the VNF has said something that is understood
 	told    string // what was logged last of what the VNF does wrong
 
-	// assigned is told which PHYs get messages of P7, admit where those come from.
+	// assigned is called with the PHYs that get P7 messages, admit with their senders.
 	assigned func([]*phy)
 	admit    func(*phy)
 }
@@ -77,7 +77,7 @@ var fromVNF = [...]nfapi.MessageID{
 	nfapi.MsgParamRequest, nfapi.MsgConfigRequest, nfapi.MsgStartRequest, nfapi.MsgStopRequest,
 }
 
-// warn logs what the VNF does wrong; what it does again and again is told once.
+// warn logs errors of the VNF; repeated ones are logged once.
 func (s *session) warn(text string, values ...any) {
 	if line := fmt.Sprint(text, values); line != s.told {
 		s.told = line

@@ -101,8 +101,8 @@ type Clock struct {
 	Late    *Distribution `json:"late,omitempty"`
 }
 
-// Snapshot is what the watch has recorded so far, of whoever name says. It does not
-// stop who records; figures of one moment may be apart by what was recorded meanwhile.
+// Snapshot is what the watch has recorded so far, labelled with name. It does not stop recording;
+// figures may differ by what was recorded meanwhile.
 func (w *Watch) Snapshot(name string) *Snapshot {
 	s := &Snapshot{Name: name, At: time.Now(), Messages: []Message{}, Parts: []Part{}}
 	if w == nil {

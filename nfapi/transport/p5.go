@@ -111,8 +111,8 @@ func (p *P5) Close() error { return p.carrier.Close() }
 
 // Send sends a message, in one write. phy is 0 for messages about the PNF.
 //
-// Errors: those of encoding, after which the connection goes on; those of the
-// connection, after which it does not.
+// Errors: those of encoding, after which the connection is still usable; those of the connection,
+// after which it is not.
 func (p *P5) Send(phy uint16, m nfapi.Message) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,9 +161,9 @@ func (p *P5) Stream() bool {
 // Receive waits for the next message. Message and the octets that it refers to belong to
 // the caller. A message of an unknown type is an [nfapi.Opaque].
 //
-// Errors: an [*nfapi.Error] is about the body of this message; its header is returned
-// and the connection goes on. All others end it: [ErrFraming], [io.EOF] when the peer
-// has closed it, those of the network.
+// Errors: an [*nfapi.Error] is about the body of this message; its header is returned and the
+// connection stays usable. All others end it: [ErrFraming], [io.EOF] when the peer has closed it,
+// those of the network.
 func (p *P5) Receive() (nfapi.Header, nfapi.Message, error) {
 	ours := p.config.Profile
 	if p.heard.Load() {

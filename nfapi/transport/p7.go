@@ -126,7 +126,7 @@ func ListenP7(c P7Config) (*P7, error) {
 	if c.SegmentSize <= nfapi.SegmentSize2024 {
 		p.sender.SegmentOctets = c.SegmentSize
 	}
-	// A message and its segments fit, whatever the batch holds before them.
+	// A message and its segments fit, independent of the batch's content.
 	p.room = make([]byte, 4*nfapi.MaxMessage)
 	if err := p.receiver.init(p); err != nil {
 		return nil, errors.Join(fmt.Errorf("transport: p7 at %s: %w", p.local, err), s.Close())
@@ -137,12 +137,12 @@ func ListenP7(c P7Config) (*P7, error) {
 // LocalAddr is where it listens.
 func (p *P7) LocalAddr() netip.AddrPort { return p.local }
 
-// Nobody is a peer from which nothing comes: to [P7.Admit] it alone is to hear nobody.
+// Nobody matches no peer: Admit(Nobody) drops every datagram. See [P7.Admit].
 var Nobody = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
 
-// Admit has only datagrams of these peers heard from now on; one with port 0 stands for
-// all ports of its address. None: everybody again, as many as the configuration says.
-// The generation of a peer's headers is found anew.
+// Admit accepts only datagrams of these peers from now on; port 0 matches all ports of an address.
+// None: all peers again, up to the configured number. The generation of a peer's headers is
+// detected again.
 func (p *P7) Admit(peers ...netip.AddrPort) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

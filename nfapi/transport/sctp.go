@@ -230,7 +230,7 @@ type sctpSource struct {
 	once     sync.Once
 }
 
-// refusals is how many that were refused wait to be told of; of more nobody is told.
+// refusals is the capacity of the queue of refused peers to report; further ones are not reported.
 const refusals = 64
 
 func listenSCTP(c P5Config, open opener) (source, error) {
@@ -253,11 +253,11 @@ func listenSCTP(c P5Config, open opener) (source, error) {
 	return s, nil
 }
 
-// take shakes hands with who has sent INIT.
+// take completes the handshake with a sender of INIT.
 func (s *sctpSource) take(p *path) {
 	a, err := associate(context.Background(), p, sctp.Server)
 	if err != nil {
-		return // whoever it was: it has not got through
+		return // the peer did not complete the handshake
 	}
 	select {
 	case s.arrived <- a:

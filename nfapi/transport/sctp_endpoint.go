@@ -23,8 +23,8 @@ type endpoint struct {
 	wire  wire
 	port  uint16
 	allow func(netip.Addr) bool
-	begin func(*path) // a peer that is not known has sent INIT; nil: nobody is taken
-	// refused is told of who is not allowed and has sent INIT; it must not wait. Nil: nobody is.
+	begin func(*path) // an unknown peer has sent INIT; nil: none is accepted
+	// refused is called for a sender of INIT that is not permitted; it must not block. Nil: not called.
 	refused func(netip.AddrPort)
 
 	mu     sync.Mutex
@@ -59,8 +59,8 @@ func (e *endpoint) run() {
 	}
 }
 
-// packet gives a packet to its association. One that is of none begins one if it is an
-// INIT and we listen; else its sender is told.
+// packet passes a packet to its association. A packet without association creates one if it is an
+// INIT and the endpoint listens; otherwise its sender gets an answer.
 func (e *endpoint) packet(b []byte, from netip.AddrPort) {
 	if !goodPacket(b) || binary.BigEndian.Uint16(b[2:]) != e.port {
 		return
@@ -145,7 +145,7 @@ func (e *endpoint) deaf() {
 	e.lastOne()
 }
 
-// lastOne closes the wire if nobody needs it any more; mu is held.
+// lastOne closes the wire if it is unused; mu is held.
 func (e *endpoint) lastOne() {
 	if e.quiet && len(e.paths) == 0 {
 		_ = e.wire.Close()
@@ -175,7 +175,7 @@ type path struct {
 	at      netip.AddrPort // where the peer's last packet came from
 	ours    uint32         // our verification tag: what the peer has to send
 	theirs  uint32         // the peer's
-	acked   uint32         // the peer's last TSN that it was told is here
+	acked   uint32         // the peer's last acknowledged TSN
 	settled bool           // hands are shaken
 	heard   time.Time      // when the peer's last packet came
 }

@@ -22,7 +22,7 @@ const (
 	stageRunning
 	stageStopping
 	stageStopped
-	stageFailed // of a PHY: it is begun with anew after a while
+	stageFailed // of a PHY: its procedure restarts after a while
 )
 
 var stageNames = [...]string{"idle", "param", "config", "start", "running", "stopping", "stopped", "failed"}

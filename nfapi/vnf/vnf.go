@@ -202,8 +202,8 @@ func (v *VNF) write(ctx context.Context) {
 	}
 }
 
-// receive has a PHY take in what comes, on a thread that is urgent. Since anybody may send
-// to its socket, the thread's use of the CPU is watched: [clock.Urgent].
+// receive lets a PHY read its socket, on an urgent thread. Because any host may send to the socket,
+// the thread's CPU use is monitored: [clock.Urgent].
 func (v *VNF) receive(y *phy, socket *transport.P7) error {
 	defer clock.Urgent()()
 	if err := socket.Receive(y.datagram); err != nil {

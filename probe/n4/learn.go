@@ -17,9 +17,9 @@ const (
 	maxHeld       = 16 << 20 // octets of requests that wait for their response
 	maxRules      = 512      // PDRs and Traffic Endpoints of a session, QERs as well
 	maxKeysOfRule = 64
-	keysOfSession = 4 // average number per session for which memory is reserved
+	keysOfSession = 4 // keys per session for which there is room in total
 
-	// For so much of each session there is room in all; see rule.size.
+	// Rule memory per session for which there is room in total; see rule.size.
 	keptOfSession = 32
 )
 

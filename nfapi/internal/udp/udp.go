@@ -124,7 +124,7 @@ func (s *Socket) Stop() bool {
 // Stopped reports whether Stop has been called.
 func (s *Socket) Stopped() bool { return s.closing.Load() }
 
-// Close gives the descriptors back, when nobody waits any more.
+// Close closes the descriptors, when there are no more waiters.
 func (s *Socket) Close() error {
 	return errors.Join(os.NewSyscallError("close", unix.Close(s.fd)), os.NewSyscallError("close", unix.Close(s.wake)))
 }
