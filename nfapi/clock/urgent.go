@@ -54,7 +54,7 @@ func govern(tid, priority int, done <-chan struct{}) {
 	})
 }
 
-// watch calls change when a thread uses almost this share of a CPU, and when it no longer does
+// watch calls change when used grows by almost this number of CPUs, and when it no longer does
 // after a pause, until done is closed.
 func watch(done <-chan struct{}, cpus float64, used func() time.Duration, change func(hogs bool)) {
 	ticker := time.NewTicker(governEvery)

@@ -38,7 +38,7 @@ type N3 struct {
 	// MTU of N3 in octets, from which the MTU of the UE devices follows (less
 	// 44). 0: the MTU of the device that has Address.
 	MTU int `yaml:"mtu"`
-	// Peers may send to this gNB. Empty: anybody.
+	// Peers may send to this gNB. Empty: any peer.
 	Peers []netip.Prefix `yaml:"peers"`
 	// EchoInterval is the time between Echo Requests to each UPF. 0: none.
 	EchoInterval time.Duration `yaml:"echo_interval"`
@@ -52,9 +52,8 @@ type N3 struct {
 	SuperPackets bool `yaml:"super_packets"`
 }
 
-// UE is one PDU session and the TUN device that stands for the UE. With a
-// Count it is as many of them: the name gets an index from 0 on, and the
-// addresses and TEIDs are counted up (IPv6 by /64 prefix).
+// UE is one PDU session and the TUN device of the UE. With a Count it is a range of UEs: the name
+// gets an index from 0 on, and the addresses and TEIDs are incremented (IPv6 by /64 prefix).
 type UE struct {
 	Name      string `yaml:"name"`      // of the device, at most 15 octets
 	Namespace string `yaml:"namespace"` // where the device is; as N3.Namespace
@@ -72,7 +71,7 @@ type UE struct {
 	// namespace, else nothing.
 	Routes []netip.Prefix `yaml:"routes"`
 	Count  int            `yaml:"count"` // 0 means 1
-	// Port stands for the UE in place of a device, which is then not made.
+	// Port replaces the device of the UE, which is then not created.
 	Port Port `yaml:"-"`
 }
 

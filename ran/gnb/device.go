@@ -102,7 +102,7 @@ func configureTUN(u UE, mtu, index int) error {
 	for _, a := range u.Addresses {
 		address := &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(a, a.BitLen()))}
 		if a.Is6() {
-			address.Flags = unix.IFA_F_NODAD // nobody else is on this link
+			address.Flags = unix.IFA_F_NODAD // the link has no other hosts
 		}
 		if err := netlink.AddrAdd(link, address); err != nil {
 			return fmt.Errorf("address %v on %s: %w", a, u.Name, err)

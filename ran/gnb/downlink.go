@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-upf/plumbline/internal/mmsg"
 )
 
-// verdict is what became of a datagram from N3. Each has exactly one.
+// verdict is the result of a datagram from N3. Each has exactly one.
 type verdict int
 
 const (
@@ -73,8 +73,7 @@ func (d *downlink) run() {
 	}
 }
 
-// message handles datagrams of so many octets that the kernel has put together;
-// the last may be shorter.
+// message handles datagrams of the same size that the kernel has merged; the last may be shorter.
 func (d *downlink) message(b []byte, segment int, from netip.AddrPort) {
 	for {
 		n := min(segment, len(b))

@@ -14,8 +14,7 @@ import (
 // (Linux 4.20). Source: linux/if_addr.h.
 const ifaTargetNetNSID = 10
 
-// farEndHas reports whether the other end of a veth, in whatever namespace it is,
-// has an IPv4 address.
+// farEndHas reports whether the other end of a veth, in any namespace, has an IPv4 address.
 func farEndHas(veth netlink.Link, address netip.Addr) (bool, error) {
 	attrs := veth.Attrs()
 	socket, err := nl.GetNetlinkSocketAt(netns.None(), netns.None(), unix.NETLINK_ROUTE)

@@ -44,7 +44,7 @@ type Config struct {
 
 // Defaults of a [Config].
 const (
-	DefaultRate           = 100e6 // bit/s, each way
+	DefaultRate           = 100e6 // bit/s, in each direction
 	DefaultReassembly     = 50 * time.Millisecond
 	DefaultReordering     = 100 * time.Millisecond
 	DefaultPollRetransmit = 60 * time.Millisecond

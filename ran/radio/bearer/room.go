@@ -7,10 +7,9 @@ import (
 )
 
 const (
-	// QueueTime is for how long packets wait to be sent, at most, if the UE has the cell
-	// for itself: so much is added to a round trip when somebody sends more than the cell
-	// carries. It is more than twice the round trip of a cell that is idle, so that TCP
-	// which halves its window does not run dry.
+	// QueueTime is the maximum queueing time of packets if the UE has the cell for itself: this is
+	// added to a round trip under overload. It is more than twice the round trip of an idle cell, so
+	// that TCP that halves its window does not run dry.
 	QueueTime = 50 * time.Millisecond
 	// ConfirmTime is how long AM keeps what it has sent, at the rate of the cell, until the
 	// peer confirms it: t-Reassembly twice, and status reports and retransmissions on
@@ -22,8 +21,8 @@ const (
 	// leastOctets wait in any cell: what a TCP connection begins with. Source: RFC 6928, 2
 	// (10 segments).
 	leastOctets = 16 * 1500
-	// packetOctets is the size of packets of which so many are kept as octets are; of
-	// smaller ones there are no more.
+	// packetOctets is the packet size at which the limits of packets and of octets coincide; smaller
+	// packets are limited in number.
 	packetOctets = 256
 	// mostPackets is the window of RLC AM and of PDCP.
 	mostPackets = 1 << 17

@@ -1,4 +1,4 @@
-// Package mac builds and takes apart transport blocks: MAC PDUs of sub-PDUs.
+// Package mac encodes and decodes transport blocks: MAC PDUs of sub-PDUs.
 //
 //	┌─────────┬───────────┬─────────┬───────────┬─────────┬────┬─────────┬─────────┐
 //	│subheader│ MAC SDU   │subheader│ MAC SDU   │subheader│ CE │subheader│ padding │
@@ -7,7 +7,7 @@
 //	subheader of what has any length:  R F LCID(6) | L, 8 bits if F is 0, else 16
 //	subheader of the rest:             R R LCID(6)
 //
-// In uplink, control elements (CE) stand behind the SDUs, in downlink in front of them.
+// Uplink control elements (CE) follow the SDUs, downlink ones precede them.
 // Padding is last. Lengths are in octets, big endian.
 //
 // Source: TS 38.321 V18, 6.1.2 (PDUs), 6.1.3.1 (buffer status), 6.2.1 (LCIDs).

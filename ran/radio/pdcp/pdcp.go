@@ -25,8 +25,7 @@ const (
 // MaxSDU is the most octets of a packet. Source: TS 38.323 V18, 4.3.1.
 const MaxSDU = 9000
 
-// Errors of a PDU that is not used. They have no values in them: whoever repeats PDUs
-// makes no work for the garbage collector.
+// Errors of a PDU that is discarded. They contain no values, so that repeated PDUs cause no garbage.
 var (
 	ErrTruncated = errors.New("pdcp: PDU without a packet")
 	ErrControl   = errors.New("pdcp: control PDU")
@@ -46,8 +45,8 @@ type Config struct {
 	// Reordering is t-Reordering in slots: how long a packet waits for those before it.
 	// 0: for ever.
 	Reordering int
-	// Packets and Octets are the most that wait; when there would be more, the receiver
-	// goes on as if t-Reordering had ended. It has memory for three times the octets.
+	// Packets and Octets limit the waiting data; beyond them, the receiver continues as if
+	// t-Reordering had expired. It has memory for three times the octets.
 	Packets, Octets int
 }
 

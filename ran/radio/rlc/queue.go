@@ -71,7 +71,7 @@ func (q *Queue) Put(n int, fill func(sdu []byte, count uint64)) bool {
 		return false
 	}
 	if count == freed {
-		// Nothing is in the ring: beginning anew keeps to the part of it that is cached.
+		// The ring is empty: starting from its beginning reuses the cached part.
 		q.tail += (q.octets - q.tail%q.octets) % q.octets
 		q.floor = q.tail
 	}

@@ -2,7 +2,7 @@ package scheduler
 
 import "sync/atomic"
 
-// counters are written by the goroutine of the slots, but for packets of the downlink.
+// counters are written by the goroutine of the slots, except downlink packets.
 type counters struct {
 	UEs                        atomic.Int64
 	Slots, Preambles, Requests atomic.Uint64

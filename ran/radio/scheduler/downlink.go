@@ -105,10 +105,9 @@ func (s *Scheduler) downlinkSizes(symbols grid.Symbols) *sizes {
 	return nil // New has made those of each slot
 }
 
-// next gives the turn to the first UE that there was no room for, so that all are served
-// one after the other. When as many have been as there are, or if there was room for all, it
-// goes on by one: else the same UEs would always meet the same slot of the pattern, or be
-// the last.
+// next gives the turn to the first UE that found no room, so that all are served in turn. After a
+// whole round, or if there was room for all, it advances by one: otherwise the same UEs would
+// always meet the same slot of the pattern, or be the last.
 func (s *Scheduler) next(direction int) {
 	first := s.refused
 	if first < 0 {

@@ -8,12 +8,11 @@
 // so no random access response and no contention resolution are needed; a first grant
 // tells the UE that it was heard.
 //
-// Each HARQ process is free, waits for what a slot is to bring, or is due: to be sent,
-// or asked for, again. Nothing else is kept of a transmission, so whatever is lost on
-// the way (a request, an indication, the tick of a slot) ends in one of two ways:
-// what was waited for is overdue and the process becomes due, or after
-// [Options].Transmissions it is given up, counted and free. What comes for a slot that
-// no process waits for is stale, counted and ignored.
+// Each HARQ process is free, waits for the result of a slot, or is due for a retransmission or its
+// grant. There is no other state of a transmission, so any loss on the way (a request, an
+// indication, the tick of a slot) ends in one of two ways: the result is overdue and the process
+// becomes due, or after [Options].Transmissions it is abandoned, counted and free. Results for a
+// slot that no process waits for are stale, counted and ignored.
 //
 // A transmission again has the PRBs, symbols and MCS of the first one, as its transport
 // block has the size that follows from them; it waits for a slot with such symbols.
@@ -66,7 +65,7 @@ type Scheduler struct {
 	maxDCIs   int // in each direction and slot
 
 	turn      [turns]int // the UE that is first next time
-	served    [turns]int // how many were served since the turn went on by one
+	served    [turns]int // how many were served since the turn advanced by one
 	wants     []want     // of the slot at hand
 	refused   int        // the first UE that there was no room for in it; -1: none
 	delivered bool       // the core has packets that it may hold back
@@ -149,7 +148,7 @@ func (s *Scheduler) sizesOf(symbols grid.Symbols) sizes {
 	return z
 }
 
-// prbs is how many carry so many octets, or all.
+// prbs is the number of PRBs needed for the octets, or all.
 func (z *sizes) prbs(octets int) int {
 	low, high := z.least, len(z.octets)-1
 	for low < high {

@@ -44,8 +44,8 @@ func (s *Scheduler) grant(r *fapi.Requests) {
 	}
 }
 
-// grantSlot grants slot n to at most limit UEs: first what is due, then what was asked
-// for, then what nobody asked for.
+// grantSlot grants slot n to at most limit UEs: first due retransmissions, then requests, then
+// standing grants.
 func (s *Scheduler) grantSlot(r *fapi.Requests, n slot.Number, k2, limit int) {
 	left := s.again(turnUplink, n, 0, s.rrc.PUSCHPRBs(n), limit)
 	again := len(s.wants)
@@ -139,7 +139,7 @@ func (s *Scheduler) receive(r *fapi.Requests) {
 		p.valid = false
 		for i := range p.list {
 			e := &p.list[i]
-			// The UE may have begun anew since.
+			// The UE may have restarted since.
 			if h := &e.ue.uplink[e.process]; h.state == waiting && h.awaited == n {
 				s.pusch(r, e, h, at)
 			}

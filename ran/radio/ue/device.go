@@ -47,8 +47,8 @@ type DeviceConfig struct {
 	Routes []netip.Prefix `yaml:"routes"`
 }
 
-// Validate returns all that is wrong with the values, for a cell with so many UEs, in an
-// error that wraps [ErrConfig].
+// Validate returns all errors of the values, for a cell with this number of UEs, in an error that
+// wraps [ErrConfig].
 func (c *DeviceConfig) Validate(ues int) error {
 	var m yamltext.Checks
 	name := c.Name
@@ -88,7 +88,7 @@ type Device struct {
 	done sync.WaitGroup
 }
 
-// OpenDevice makes the device of UE number index of a cell with so many.
+// OpenDevice creates the device of UE number index in a cell of that many UEs (of).
 //
 // Errors: [ErrConfig]; [os.ErrPermission] without CAP_NET_ADMIN.
 func OpenDevice(c DeviceConfig, u radio.UE, index, of int) (*Device, error) {

@@ -8,8 +8,8 @@
 //	PUCCH ◄─ Feedback (a bit for each PDSCH), Requests (SR)
 //	PRACH ◄─ Preamble, until a DCI answers
 //
-// A UE does what it was told and nothing else. It is not told what becomes of its
-// transmissions, either: [plumbline/radio/phy] is the air between it and the gNB.
+// A UE transmits and receives only as scheduled, and gets no feedback about its transmissions:
+// [plumbline/radio/phy] is the air between it and the gNB.
 //
 // Time is given in slots. What is sent in a downlink slot is in the UE when that has
 // ended; what is sent in an uplink slot is decided one slot before.
@@ -32,8 +32,8 @@ import (
 // ErrConfig is wrapped by every error about what a configuration says.
 var ErrConfig = errors.New("ue: configuration")
 
-// ringSlots is for how many slots a UE remembers what it was told, a power of two that
-// divides an SFN cycle and is above k1 and k2.
+// ringSlots is the number of slots for which a UE keeps its DCIs, a power of two that divides an
+// SFN cycle and is above k1 and k2.
 const ringSlots = 64
 
 // retxBSR is how long a UE waits for a grant that its buffer status report asked for,
