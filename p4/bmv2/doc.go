@@ -214,8 +214,8 @@ type Out struct {
 	Head []byte
 	// Payload is what follows. Usually it is the end of Frame.Data itself.
 	Payload []byte
-	// InPlace is true if Payload is the end of Frame.Data and nothing else of it is needed any more: who has room
-	// before the payload may write Head there.
+	// InPlace is true if Payload is the end of Frame.Data and nothing else of it is needed any more: a
+	// caller with room before the payload may write Head there.
 	InPlace bool
 }
 
@@ -230,7 +230,7 @@ const (
 	DropEgress
 	// DropGroup is a multicast group without replicas.
 	DropGroup
-	// DropSession is a clone to a session that is not there; the packet itself goes on.
+	// DropSession is a clone to a session that does not exist; the packet itself continues.
 	DropSession
 	// DropPasses is a packet that was resubmitted or recirculated too often.
 	DropPasses

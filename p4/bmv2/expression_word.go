@@ -132,7 +132,7 @@ func unsignedOnly(n *node, ext uint) error {
 	return nil
 }
 
-// elementOffs are the words at which a field stands in each element of a stack.
+// elementOffs are the word offsets of a field in each element of a stack.
 func (l *loader) elementOffs(n *node) []int {
 	var offs []int
 	for _, h := range l.p.stacks[n.stk].headers {

@@ -37,7 +37,8 @@ func (e electionID) message() *p4.Uint128 {
 	return &p4.Uint128{High: e.high, Low: e.low}
 }
 
-// arbitrate does what a MasterArbitrationUpdate asks for. The error is what the stream ends with. Source: P4Runtime Specification v1.4.1, 5.3.
+// arbitrate does what a MasterArbitrationUpdate asks for. The error is what the stream ends with.
+// Source: P4Runtime Specification v1.4.1, 5.3.
 func (s *Server) arbitrate(c *client, a *p4.MasterArbitrationUpdate) error {
 	// Writes hold the lock: those of a primary that is one no longer end before the next one begins.
 	s.mu.Lock()
@@ -83,7 +84,7 @@ func (s *Server) arbitrate(c *client, a *p4.MasterArbitrationUpdate) error {
 	return nil
 }
 
-// setPrimary makes c, or nobody, the primary. Digests that another one has got are told again.
+// setPrimary makes c the primary; nil: none. Digests sent to another one are sent again.
 func (s *Server) setPrimary(c *client) {
 	if was := s.primary.Swap(c); was == c {
 		return

@@ -11,12 +11,13 @@ import (
 
 // Bounds of what is kept of digests.
 const (
-	maxDigestList  = 1024    // messages of a list, whatever the controller says
+	maxDigestList  = 1024    // messages of a list, regardless of the controller's setting
 	maxDigestCache = 1 << 16 // messages that wait for an acknowledgement
 )
 
-// digest is what the program tells controllers, message by message. Messages that are equal are told once, until the
-// controller has acknowledged the list or the time for that is over. Source: P4Runtime Specification v1.4.1, 9.8.
+// digest is a digest of the program for controllers, message by message. Equal messages are sent
+// once, until the controller has acknowledged the list or the time-out has expired. Source:
+// P4Runtime Specification v1.4.1, 9.8.
 type digest struct {
 	id   uint32
 	name string

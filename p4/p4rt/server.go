@@ -23,7 +23,7 @@ import (
 // Version is that of P4Runtime.
 const Version = "1.4.1"
 
-// Config is what a server is told. What is 0 gets its default.
+// Config is the configuration of a server. Zero values get their defaults.
 type Config struct {
 	DeviceID uint64
 	// TLS is how connections are protected; nil: they are not.

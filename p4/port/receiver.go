@@ -30,7 +30,7 @@ type receiver struct {
 	super    []byte   // what is cut, or is too long for a slot
 	tag      []byte   // of what is cut; nil: none
 	cutting  bool     // there is more to be cut
-	pool     [][]byte // memory of frames that stand in no slot
+	pool     [][]byte // memory of frames outside the slots
 	used     int      // of pool
 
 	full sync.Mutex // of the kernel's counts, which reading sets to 0
@@ -124,7 +124,7 @@ func (r *receiver) close() error {
 // Descriptor is that of the socket.
 func (r *receiver) Descriptor() int { return r.fd }
 
-// Woken takes the error of the socket, as of a device that went down: it goes on when the device comes up.
+// Woken clears the error of the socket, as of a device that went down: it continues when the device comes up.
 func (r *receiver) Woken() { _, _ = unix.GetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_ERROR) }
 
 func (r *receiver) at(i int) []byte { return r.memory[i*r.slot:][:r.slot:r.slot] }
