@@ -112,9 +112,8 @@ func (h Header) QFI() (qfi byte, ok bool) {
 // that the header announces.
 func Parse(b []byte) (Header, error) { return parse(b, Comprehended) }
 
-// ParseRelayed is Parse for who may be an intermediate node: an extension header of
-// unknown type that only an endpoint has to comprehend is no error. [Header.Foreign]
-// tells of it.
+// ParseRelayed is Parse for a possible intermediate node: an extension header of unknown type that
+// only an endpoint must comprehend is no error. [Header.Foreign] reports it.
 //
 // Source: TS 29.281 V18.1.0, figure 5.2.1-2.
 func ParseRelayed(b []byte) (Header, error) {

@@ -37,8 +37,8 @@ type Marks struct {
 	ServiceClass    byte
 }
 
-// AppendGPDU appends the header of a G-PDU whose T-PDU has size octets and came
-// without one. It writes nothing behind the header: the T-PDU may stand there.
+// AppendGPDU appends the header of a G-PDU whose T-PDU has size octets and arrived without one. It
+// writes nothing after the header, where the T-PDU may be.
 //
 // Source: TS 29.281 V18.1.0, 5.1, 5.2.1 (the container should come first).
 func (m Marks) AppendGPDU(b []byte, teid uint32, size int) []byte {

@@ -11,7 +11,7 @@ type BAR struct {
 	BufferingSuggestedPackets Optional[uint16]            // DL Buffering Suggested Packet Count
 	SuggestedBufferingPackets Optional[uint8]             // Suggested Buffering Packets Count: uplink and downlink together
 	Noted                     IEType                      // the first IE that changes the rule's meaning but is not decoded; 0: none
-	Removed                   []IEType                    // of an Update BAR: IEs of null length, whose parameters hold no more
+	Removed                   []IEType                    // of an Update BAR: IEs of null length, whose parameters are removed
 }
 
 func (p *BAR) reset() { *p = BAR{Removed: p.Removed[:0]} }

@@ -5,8 +5,8 @@ import "fmt"
 // MAC is a MAC address in wire order.
 type MAC [6]byte
 
-// EthernetPacketFilter is an Ethernet Packet Filter of a PDI: a frame has to be
-// as all that is there says, and, of what stands several times, as one of them.
+// EthernetPacketFilter is an Ethernet Packet Filter of a PDI: a frame must match all present
+// fields, and one value of each repeated field.
 // Source: TS 29.244 V18.6.0, table 7.5.2.2-3.
 type EthernetPacketFilter struct {
 	FilterID     Optional[uint32]

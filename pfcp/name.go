@@ -60,9 +60,9 @@ func (n Name) AppendText(b []byte) []byte {
 // Source: RFC 1035, 2.3.4.
 const maxFQDN = 255
 
-// checkFQDN refuses what cannot be a domain name: too long, labels whose lengths lead beyond
-// the end or point elsewhere (RFC 1035, 4.1.4), octets that are no text. Plain text with
-// dots, as some peers have it, is let pass.
+// checkFQDN rejects invalid domain names: too long, labels with lengths beyond the end or
+// compression pointers (RFC 1035, 4.1.4), octets that are no text. Plain text with dots, as sent by
+// some peers, is accepted.
 // Source: TS 29.244 V18.6.0, 8.2.38; TS 23.003, 19.4.2.1; RFC 1035, 3.1.
 func (n Name) checkFQDN() error {
 	if len(n) == 0 || len(n) > maxFQDN {

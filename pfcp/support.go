@@ -5,7 +5,7 @@ type Fate string
 
 // Fates.
 const (
-	Done          Fate = "done"           // what it asks for is done, or it is sent where it belongs
+	Done          Fate = "done"           // it is executed, or sent in its place
 	Refused       Fate = "refused"        // the request is, with a Cause
 	NotApplicable Fate = "not applicable" // passed over, for it concerns nothing that there is here
 )
@@ -56,7 +56,7 @@ func (d *description) support(r row) Support {
 	return s
 }
 
-// place is an IE where it stands.
+// place is an IE in a container.
 type place struct {
 	in string
 	ie IEType

@@ -206,7 +206,7 @@ func appendCounters(b []byte, list ...Optional[uint64]) []byte {
 // Reports that follow in Session Report Requests.
 // Source: TS 29.244 V18.6.0, 8.2.91.
 type AdditionalUsageReports struct {
-	AURI  bool   // more follow, how many is said in one of those messages
+	AURI  bool   // more follow; one of those messages has their number
 	Count uint16 // how many follow, 15 bits; 0 with AURI
 }
 

@@ -22,7 +22,7 @@ type exit struct {
 	dev  *device // nil: the kernel sends there
 	mac  uint64  // as macWord
 	mtu  int     // octets of IP packet; 0: there is no route
-	name string  // of the device, ours or not
+	name string  // of the device, which may be any
 }
 
 // hopTable finds hops of a device, or of an endpoint, by address. It is read for each packet, without a

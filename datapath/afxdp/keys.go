@@ -98,7 +98,7 @@ func (t *keyTable) counted(k datapath.Key, change int) error {
 	return nil
 }
 
-// entry returns the table of a key and how it stands there.
+// entry returns the table of a key and its encoding there.
 func (t *keyTable) entry(k datapath.Key) (*ebpf.Map, any) {
 	switch {
 	case k.IPv4 != 0:

@@ -15,14 +15,14 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/vector"
 )
 
-// live sends a worker's frames as XDP frames. In copy mode a socket makes a socket buffer
-// of each frame and hands it to the device by itself; this way the kernel copies frames
-// into pages of its own and hands them over in batches, for a third of the time.
+// live sends a worker's frames as XDP frames. In copy mode a socket allocates a socket buffer for
+// each frame and passes it to the device individually; this way the kernel copies frames into its
+// own pages and passes them on in batches, in a third of the time.
 //
 //	frame in the UMEM ─► program, run once for each frame ─► page of the kernel ─► device
 //
-// It is for veth devices. Frames are in their order whichever way they go as long as they
-// all go one way: see livesOn. The pages are the receiver's when send returns.
+// It is for veth devices. Frames stay in order on either path as long as all use the same one: see
+// livesOn. When send returns, the receiver owns the pages.
 //
 // Source: Linux, Documentation/bpf/bpf_prog_run.rst; 5.18 or later.
 type live struct {
@@ -130,9 +130,9 @@ func (l *live) hold() error {
 	return <-done
 }
 
-// holdApart holds the program in a namespace which the calling thread makes, and then
-// leaves again: it may be the process's first one, which does not end, and by whose
-// namespace /proc knows the process. back: the thread is where it was.
+// holdApart attaches the program in a namespace that the calling thread creates and then leaves
+// again: it may be the main thread, which does not end, and whose namespace /proc shows for the
+// process. back: the thread has returned to its namespace.
 func (l *live) holdApart() (back bool, err error) {
 	home, err := netns.Get()
 	if err != nil {

@@ -146,8 +146,7 @@ func (t *peerTable) find(p nexthop.Peer) *hop {
 	return nil
 }
 
-// lead takes the ways by which peers are reached. It does not lock: a watcher calls it
-// while it is asked for a peer.
+// lead receives the paths to peers. It does not lock: a watcher calls it during a request for a peer.
 func (t *peerTable) lead(ways map[nexthop.Peer]nexthop.Way) {
 	for p, way := range ways {
 		h := t.find(p)

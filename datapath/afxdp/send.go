@@ -160,8 +160,7 @@ func (w *worker) flushAll() {
 	w.leaving = w.leaving[:0]
 }
 
-// patience is how often a device that takes nothing is asked again before packets
-// are dropped.
+// patience is the number of retries for a device that accepts nothing before packets are dropped.
 const patience = 16
 
 // flush hands all that is to leave on a socket to the kernel. In copy mode it has
@@ -185,10 +184,10 @@ func (w *worker) flush(s *socket) {
 	}
 }
 
-// livesOn reports whether a burst of n frames is to leave as XDP frames: if it is worth
-// that, or because those before it have a moment ago. The other end of a veth takes XDP
-// frames and what sockets send from different queues, or one beside the other: a later
-// burst must not overtake. What a socket has sent is taken when it is given back.
+// livesOn reports whether a burst of n frames is to leave as XDP frames: if it is worth that, or
+// because those before it have a moment ago. The other end of a veth receives XDP frames and socket
+// frames from different queues, or in parallel: a later burst must not overtake. A socket's frame
+// has been received when it is returned.
 func (s *socket) livesOn(n int) bool {
 	if n < liveLeast && time.Since(s.lived) > liveStay {
 		return false
@@ -233,7 +232,7 @@ func (w *worker) push(s *socket) {
 			return // the driver continues by itself
 		case s.TX.Unread() == before:
 			tries++
-			_ = w.reclaim() // what the kernel waits for may be room for what it gives back
+			_ = w.reclaim() // the kernel may be waiting for room in the completion ring
 		}
 	}
 }

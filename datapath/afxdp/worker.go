@@ -280,7 +280,7 @@ func (w *worker) refill() {
 		s.Fill.Put(give)
 		w.umem.Unused = free[:len(free)-n]
 		if s.Fill.Asleep() {
-			_ = s.Poke() // what it says is said again by the next packet
+			_ = s.Poke() // the next packet reports it again
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (h *handover) apply(ctx context.Context, c *api.Change) error {
 	return err
 }
 
-// note remembers which sessions the next datapath holds, and what it refused.
+// note records the sessions of the next datapath, and its refusals.
 func (h *handover) note(c *api.Change, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -149,7 +149,7 @@ func (h *handover) carry(log *slog.Logger, careful bool) {
 	}
 }
 
-// filler is the next datapath to who gives it all sessions.
+// filler is the next datapath, as seen by the code that installs all sessions.
 type filler struct {
 	datapath.Driver
 	over *handover

@@ -20,13 +20,13 @@ const settle = 2 * time.Millisecond
 // retry is how long after news were lost they are subscribed to again.
 const retry = 100 * time.Millisecond
 
-// retryAsk is how long after a failure the kernel is asked again for what has changed.
+// retryAsk is the pause after a failed query of the changes to the kernel.
 const retryAsk = time.Second
 
 // newsOctets is how much news the kernel keeps for one subscription.
 const newsOctets = 1 << 20
 
-// listTries is how often neighbours are asked for while they change.
+// listTries is the number of queries of the neighbours while they change.
 const listTries = 10
 
 // topics are what a watcher has the kernel report changes of.

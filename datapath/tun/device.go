@@ -54,7 +54,7 @@ func (dev *device) configure(mtu int) error {
 			return fmt.Errorf("address of %s: %w", dev.Name, err)
 		}
 	}
-	// No link-local address: nothing is said on this link unasked.
+	// No link-local address: the kernel sends nothing unsolicited on this link.
 	_ = netlink.LinkSetIP6AddrGenMode(dev.link, addrGenModeNone)
 	if err := netlink.LinkSetMTU(dev.link, mtu); err != nil {
 		return fmt.Errorf("MTU %d of %s: %w", mtu, dev.Name, err)

@@ -35,7 +35,7 @@ type fence struct {
 	said   bool   // that packets are refused
 }
 
-// kept is a device of ours and the devices by which what came from it may leave.
+// kept is a device of the UPF and the permitted output devices of its packets.
 type kept struct {
 	device string
 	to     []string
@@ -110,7 +110,7 @@ func (f *fence) install() error {
 	return err
 }
 
-// commands make the table. tell: refused packets are counted, and their senders told.
+// commands create the table. tell: rejected packets are counted, and their senders receive ICMP.
 func (f *fence) commands(table []byte, tell bool) []command {
 	hook := nested(unix.NFTA_CHAIN_HOOK, number32(unix.NFTA_HOOK_HOOKNUM, unix.NF_INET_FORWARD), number32(unix.NFTA_HOOK_PRIORITY, 0))
 	chain := attribute(0, text(unix.NFTA_CHAIN_TABLE, f.table), text(unix.NFTA_CHAIN_NAME, fenceChain), hook,

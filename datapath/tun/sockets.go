@@ -244,8 +244,8 @@ func (s *sockets) close() error {
 	return errors.Join(errs...)
 }
 
-// atOnce is a socket whose calls never wait: who sends holds a lock, and what a device
-// does not take now is lost, as on any link. It is for one goroutine.
+// atOnce is a socket whose calls never block: the sender holds a lock, and packets that a device
+// does not accept immediately are lost, as on any link. It is for one goroutine.
 type atOnce struct {
 	syscall.RawConn
 	write func(fd uintptr) bool

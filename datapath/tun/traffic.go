@@ -25,8 +25,8 @@ type loop interface {
 	free()      // when run has returned
 }
 
-// open opens all that there is, and carries nothing yet. What it returns is to be closed
-// whether there is an error or not.
+// open opens all devices and sockets, and forwards nothing yet. The result must be closed even
+// after an error.
 func (d *Driver) open() (*traffic, error) {
 	t := &traffic{d: d}
 	var err error

@@ -43,7 +43,7 @@ const (
 	ringMemory = 8 << 20 // octets
 )
 
-// Config says where the UPF stands.
+// Config is the configuration of the datapath.
 type Config struct {
 	TAP         bool // Ethernet frames towards the kernel, else IP packets
 	Endpoints   []datapath.Endpoint
@@ -62,8 +62,8 @@ type Config struct {
 	Ring bool
 	// Addresses are those of the device of the first data network; none are needed.
 	Addresses []netip.Prefix
-	// Pools are led to that device as long as it is there. UE addresses beside them get
-	// routes of their own while their session is there.
+	// Pools are routed to that device while it exists. Other UE addresses get their own routes for
+	// the lifetime of their session.
 	Pools []netip.Prefix
 
 	EchoInterval time.Duration // see [vector.Config]

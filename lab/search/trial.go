@@ -18,8 +18,8 @@ type Outcome struct {
 	Sent     uint64        // frames that the sender got rid of
 	Received uint64        // frames that arrived where they should, each counted once
 	Took     time.Duration // the whole trial with all waits; 0: as long as its duration
-	// Held is how long the sender was ready to send, but something else had its CPU. What
-	// it then sends in haste, or not at all, is not the system's fault.
+	// Held is the time during which the sender was ready to send, but another program had its CPU.
+	// Frames that it then sends in a burst, or not at all, are not the system's fault.
 	Held time.Duration
 }
 
@@ -68,7 +68,7 @@ type lab struct {
 	took      time.Duration
 }
 
-// again is how often a trial is made, at most, whose sender is held.
+// again is the maximum number of repeats of a trial whose sender is held.
 const again = 4
 
 // try makes a trial, again if it was disturbed, and returns the one that counts: the first

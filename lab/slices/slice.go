@@ -69,7 +69,7 @@ func ParseLoad(text string) (Load, error) {
 	return Load{Name: strconv.FormatFloat(part, 'f', -1, 64) + " %", OfThroughput: part / 100, Calls: named[len(named)-1].Calls}, nil
 }
 
-// What the programs do at any load, as in the study where it says so.
+// Parameters of the programs at any load, as in the study where it specifies them.
 const (
 	streamOctets = 1332 // of UDP payload: 469 packets a second are 5 Mbit/s
 	callHold     = 2 * time.Second

@@ -22,7 +22,7 @@ const (
 	lostName    = "n4_lost"
 )
 
-// Attachment is a point whose datagrams are taken in.
+// Attachment is a point whose datagrams are observed.
 type Attachment struct {
 	m          *Monitor
 	number     int
@@ -137,7 +137,7 @@ func loadCollection(tap int, header uint32, ring *ebpf.Map) (*ebpf.Collection, e
 	return collection, nil
 }
 
-// Close takes the programs off the point, whose counts stay. It may be called twice.
+// Close detaches the programs from the point, whose counts stay. It may be called twice.
 func (a *Attachment) Close() error {
 	a.once.Do(func() {
 		a.m.attaching.Lock() // no concurrent attachment of the point
@@ -147,8 +147,8 @@ func (a *Attachment) Close() error {
 	return a.err
 }
 
-// leave takes the attachment out of the Monitor. Programs are taken off after it, while
-// datagrams of other points are read.
+// leave removes the attachment from the Monitor. Programs are detached afterwards, while datagrams
+// of other points are read.
 func (a *Attachment) leave() error {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()

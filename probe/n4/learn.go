@@ -33,7 +33,7 @@ type learner struct {
 	sessions  map[sessionKey]*session
 	count     int // of sessions
 	byPeers   map[association]map[*session]struct{}
-	owners    map[ownerKey]*session // who learnt a key last
+	owners    map[ownerKey]*session // last session that learned a key
 	held      int                   // octets
 	kept      int                   // of all sessions
 	accept    uint64

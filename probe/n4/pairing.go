@@ -180,7 +180,7 @@ func (p *pairing) giveUp(e *entry) {
 	p.table.remove(e)
 }
 
-// expire gives up what has waited too long, and forgets what was answered as long ago.
+// expire ends requests that have waited too long, and forgets transactions answered as long ago.
 func (p *pairing) expire(ns uint64) {
 	if ns < p.timeoutNs {
 		return

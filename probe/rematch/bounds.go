@@ -44,8 +44,8 @@ func newBounds(at []uint64) bounds {
 	return bounds{at, make([]uint64, len(at)), make([]uint64, len(at))}
 }
 
-// leave takes an exit of a part, whose expired entries are forgotten already. Entries
-// whose packets have left for certain are free for none.
+// leave takes an exit of a part, whose expired entries are forgotten already. Entries whose packets
+// have certainly left are not available.
 func (b *bounds) leave(p *part, now uint64) {
 	entries, first := p.entries, p.first()
 	within, beyond := p.bounds.within[:len(b.at)], p.bounds.beyond[:len(b.at)]

@@ -4,7 +4,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Report is what a file says, and what it cannot say.
+// Report is the result of a file, with its limits.
 type Report struct {
 	Schema     string   `json:"schema"`
 	Format     Format   `json:"format"`
@@ -39,9 +39,9 @@ type Slice struct {
 	Bounds      Bounds  `json:"bounds"`       // over all pairings
 }
 
-// Candidates says how many entries the packets that left could have been, each:
-// entries of the slice and of the right length, not older than the window, whose packet
-// has not left for certain. Strangers have none and are not counted.
+// Candidates is the number of possible entries for each packet that left: entries
+// of the slice and of the right length, not older than the window, whose packet has
+// not certainly left. Packets without an entry are not counted.
 type Candidates struct {
 	One     uint64 `json:"one"`     // exits with a single candidate
 	Several uint64 `json:"several"` // exits with more

@@ -39,7 +39,7 @@ type fileEntry struct {
 	UEs   []netip.Prefix `yaml:"ues"`
 }
 
-// Load reads a file. Errors about what it says wrap [ErrMap].
+// Load reads a file. Errors about its content wrap [ErrMap].
 func Load(path string) (*Map, error) {
 	text, err := yamltext.ReadFile(path)
 	if err != nil {

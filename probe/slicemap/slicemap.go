@@ -36,7 +36,7 @@ const NoSD = 0xffffff
 type Session struct {
 	SST  uint8 // with HasSNSSAI
 	SD   uint32
-	DNN  string // empty: not told
+	DNN  string // empty: unknown
 	QFIs uint64 // bit i: QFI i
 
 	HasSNSSAI bool
