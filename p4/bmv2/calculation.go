@@ -24,7 +24,7 @@ type calculation struct {
 	hash    func([]byte) uint64
 }
 
-// checksum is a calculation whose result a field is to have.
+// checksum is a calculation with a target field.
 type checksum struct {
 	calc *calculation
 	f    *field

@@ -5,7 +5,7 @@ import "math/rand/v2"
 // hdrState is what a packet has of a header instance.
 type hdrState struct {
 	raw   int32 // its offset in ctx.data, or -1 if the program created it
-	vlPos int32 // where its variable part stands there
+	vlPos int32 // offset of its variable part there
 	vlLen int32 // octets of that
 	valid bool
 	dirty bool // a field differs from raw

@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// num is compiled data of one word. If it is a constant or a field that is one whole word, that stands beside the function.
+// num is compiled data of one word. If it is a constant or a field of exactly one word, it is stored next to the function.
 type num struct {
 	fn      func(*ctx) uint64
 	isConst bool
@@ -186,7 +186,7 @@ func (l *loader) ternaryWord(n *node, bits int) (num, error) {
 	}}, err
 }
 
-// ringWord compiles operators whose lowest bits depend on nothing but the lowest bits of the operands.
+// ringWord compiles operators with lowest bits that depend only on the lowest bits of the operands.
 func (l *loader) ringWord(n *node, bits int) (num, error) {
 	if n.op == "&" {
 		if v, done, err := l.maskWord(n, bits); done || err != nil {

@@ -100,7 +100,7 @@ func (s *Server) setPrimary(c *client) {
 	}
 }
 
-// leave forgets a controller whose stream ends.
+// leave removes a controller at the end of its stream.
 func (s *Server) leave(c *client, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *Server) leave(c *client, err error) {
 	}
 }
 
-// notifyAll tells all controllers who is the primary, the new one last.
+// notifyAll notifies all controllers of the primary, the new one last.
 func (s *Server) notifyAll(last *client) {
 	for c := range s.clients {
 		if c != last {
@@ -137,7 +137,7 @@ func (s *Server) notify(c *client) {
 	}
 }
 
-// mayWrite checks who wants to change something. It is for who holds s.mu. Source: P4Runtime Specification v1.4.1, 12, 14.
+// mayWrite checks the permission of a writer. s.mu must be held. Source: P4Runtime Specification v1.4.1, 12, 14.
 func (s *Server) mayWrite(device uint64, role string, roleID uint64, id electionID) error {
 	primary := s.primary.Load()
 	switch {

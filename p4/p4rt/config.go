@@ -121,7 +121,7 @@ func (s *Server) run(p *pipeline) error {
 	return nil
 }
 
-// pipeline is what reads and writes are about: the saved one, or that which runs. It is for who holds s.mu.
+// pipeline is the target of reads and writes: the saved pipeline, or the active one. s.mu must be held.
 func (s *Server) pipeline() *pipeline {
 	if s.saved != nil {
 		return s.saved

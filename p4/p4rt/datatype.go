@@ -153,7 +153,7 @@ func (t *dataType) take(b []byte) (*p4.P4Data, []byte) {
 	return t.number(b[:n]), b[n:]
 }
 
-// whole makes data of a register's value, which is one number, wherever in the type it stands.
+// whole converts a register's value, which is one number, to data, at any position in the type.
 func (t *dataType) whole(b []byte) *p4.P4Data {
 	full := make([]byte, t.octets())
 	b = shortest(b)

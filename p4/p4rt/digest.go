@@ -24,7 +24,7 @@ type digest struct {
 	data *dataType
 
 	mu       sync.Mutex
-	config   *p4.DigestEntry_Config // nil: it is not told
+	config   *p4.DigestEntry_Config // nil: not sent
 	waiting  []string
 	timer    *time.Timer         // runs while something waits
 	known    map[string]struct{} // what waits or is not acknowledged
@@ -152,7 +152,7 @@ func (d *digest) flush(send func(*p4.DigestList) bool) {
 	d.unacked, d.cached = append(d.unacked, sent), d.cached+len(sent.messages)
 }
 
-// expire forgets the lists for whose acknowledgement there is no time left, and those that are too many.
+// expire removes lists with an expired acknowledgement, and those above the limit.
 func (d *digest) expire(now time.Time) {
 	for len(d.unacked) > 0 {
 		l := &d.unacked[0]

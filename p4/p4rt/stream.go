@@ -181,7 +181,7 @@ func (s *Server) digestAck(c *client, ack *p4.DigestListAck) *failure {
 	return nil
 }
 
-// end ends a controller's stream. It is for who holds s.mu, once for each client.
+// end ends a controller's stream. s.mu must be held; it is called once for each client.
 func (c *client) end(err error) {
 	select {
 	case <-c.ended:

@@ -136,7 +136,7 @@ func (r *receiver) after(i int) int {
 	return i
 }
 
-// slotStatus says whose a slot is, and what is in it.
+// slotStatus is the owner of a slot, and its content.
 func slotStatus(slot []byte) *uint32 { return (*uint32)(unsafe.Pointer(&slot[0])) }
 
 // Release gives the slots back that were looked at.
@@ -274,7 +274,8 @@ func (r *receiver) cut(f *Frame) bool {
 	return true
 }
 
-// copyLong makes a frame of one that was too long for a slot and is not to be cut, as of a device whose MTU has grown.
+// copyLong creates a frame from one that was too long for a slot and must not be segmented, as
+// after an increase of the device's MTU.
 func (r *receiver) copyLong(b []byte, tag [lenTag]byte, tagged bool, f *Frame) bool {
 	f.Buf = make([]byte, r.headroom+lenTag+len(b))
 	f.Start, f.End = r.headroom+lenTag, len(f.Buf)

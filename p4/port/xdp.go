@@ -29,7 +29,7 @@ type xdpPort struct {
 	packets   []*sender // of these
 	given     int       // of senders
 
-	closing sync.Mutex // of queues, whose counts are asked for
+	closing sync.Mutex // of queues, whose counters are read
 	closed  bool
 }
 

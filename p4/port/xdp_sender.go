@@ -134,7 +134,7 @@ func (s *xdpSender) push() {
 			return // the driver continues by itself
 		case s.q.TX.Unread() == before:
 			tries++
-			s.reclaim() // what the kernel waits for may be room for what it gives back
+			s.reclaim() // the kernel may be waiting for room in the completion ring
 		}
 	}
 }

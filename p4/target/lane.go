@@ -21,7 +21,7 @@ type lane struct {
 	wakeup    int    // eventfd
 	waitAt    []unix.PollFd
 
-	live    *liveState // whose worker it has
+	live    *liveState // instance of its worker
 	worker  Worker
 	frames  [batch]port.Frame
 	in      [batch]bmv2.Frame

@@ -42,9 +42,9 @@ type N3 struct {
 	Peers []netip.Prefix `yaml:"peers"`
 	// EchoInterval is the time between Echo Requests to each UPF. 0: none.
 	EchoInterval time.Duration `yaml:"echo_interval"`
-	// DisableGSO sends every G-PDU by itself instead of leaving it to the
-	// kernel to cut a burst into G-PDUs. Needed where a UPF sees a veth peer's
-	// frames before they are cut (generic XDP or TC, with tx offloads on).
+	// DisableGSO sends every G-PDU separately instead of letting the kernel segment a burst into
+	// G-PDUs. Needed where a UPF sees a veth peer's frames before segmentation (generic XDP or TC,
+	// with tx offloads on).
 	DisableGSO bool `yaml:"disable_gso"`
 	// SuperPackets sends what a UE's TCP hands down at once, up to 64 KiB, as one
 	// G-PDU. Only for a UPF at the other end of a veth that takes user packets out
@@ -59,8 +59,8 @@ type UE struct {
 	Namespace string `yaml:"namespace"` // where the device is; as N3.Namespace
 	// Addresses of the UE: IPv4, IPv6 or one of each.
 	Addresses []netip.Addr `yaml:"addresses"`
-	// UplinkTEID is the UPF's, DownlinkTEID the gNB's; never 0, except that the
-	// UPF's F-TEID may be filled in between [ParseConfig] and [New], if that is said.
+	// UplinkTEID is the UPF's, DownlinkTEID the gNB's; never 0, except that the UPF's F-TEID may be
+	// filled in between [ParseConfig] and [New], if requested.
 	UplinkTEID   uint32 `yaml:"uplink_teid"`
 	DownlinkTEID uint32 `yaml:"downlink_teid"`
 	// QFI of uplink packets, 1 to 63. 0: no PDU Session Container.

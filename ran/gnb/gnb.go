@@ -111,7 +111,7 @@ func (g *GNB) openDownlink() error {
 	}
 	g.down.in = mmsg.NewReceiver(raw, bufs)
 	g.down.in.Most = mostMessages
-	_ = g.down.in.AcceptSegments() // before Linux 5.0 each comes by itself
+	_ = g.down.in.AcceptSegments() // before Linux 5.0 each arrives separately
 	return nil
 }
 

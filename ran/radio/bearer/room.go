@@ -11,9 +11,8 @@ const (
 	// added to a round trip under overload. It is more than twice the round trip of an idle cell, so
 	// that TCP that halves its window does not run dry.
 	QueueTime = 50 * time.Millisecond
-	// ConfirmTime is how long AM keeps what it has sent, at the rate of the cell, until the
-	// peer confirms it: t-Reassembly twice, and status reports and retransmissions on
-	// their way.
+	// ConfirmTime is the time for which AM keeps sent data, at the rate of the cell, until the peer
+	// acknowledges it: t-Reassembly twice, and the transit of status reports and retransmissions.
 	ConfirmTime = 150 * time.Millisecond
 )
 
@@ -37,7 +36,7 @@ func newRoom(rate float64, d time.Duration) room {
 	return room{octets: octets, packets: min(octets/packetOctets, mostPackets)}
 }
 
-// rates are those of what the end sends, and of what it receives.
+// rates are the send and the receive rate of the end.
 func (c *Config) rates() (out, in float64) {
 	if c.UE {
 		return c.Uplink, c.Downlink

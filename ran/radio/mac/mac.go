@@ -41,7 +41,7 @@ const (
 // ErrTruncated is that of a transport block that ends inside a sub-PDU.
 var ErrTruncated = errors.New("truncated")
 
-// ErrReserved is that of an LCID whose sub-PDU has no known length.
+// ErrReserved is the error for an LCID without a known sub-PDU length.
 var ErrReserved = errors.New("reserved LCID")
 
 const (
@@ -135,10 +135,10 @@ func NewReader(tb []byte, uplink bool) Reader {
 	return Reader{rest: tb, sizes: &fixedDownlink}
 }
 
-// Next is the next sub-PDU. ok is false at the end, and behind padding.
+// Next returns the next sub-PDU. ok is false at the end, and after padding.
 //
-// Errors: [ErrTruncated]; [ErrReserved], as the length of such a sub-PDU is not known:
-// what follows it cannot be read, what came before it stands.
+// Errors: [ErrTruncated]; [ErrReserved], because the length of such a sub-PDU is not known: the
+// following ones cannot be read, the previous ones are valid.
 func (r *Reader) Next() (s SubPDU, ok bool, err error) {
 	b := r.rest
 	r.rest = nil

@@ -54,7 +54,7 @@ type Config struct {
 type Stats struct {
 	Delivered uint64
 	Reordered uint64 // of those, packets that waited for others
-	Lost      uint64 // numbers that were given up
+	Lost      uint64 // skipped numbers
 	Discarded uint64 // PDUs that were not used
 	TimedOut  uint64 // times that t-Reordering ended
 	Overflows uint64 // times that what waited was too much
@@ -83,8 +83,8 @@ type held struct {
 	packet []byte // nil: none
 }
 
-// NewReceiver makes a receiver. What it delivers is valid until [Receiver.Recycle] or,
-// if the packet did not wait, as long as the PDU.
+// NewReceiver makes a receiver. Delivered packets are valid until [Receiver.Recycle] or, if the
+// packet did not wait, as long as the PDU.
 func NewReceiver(c Config, deliver func(packet []byte)) *Receiver {
 	size := 1
 	for size < c.Packets {
@@ -217,7 +217,7 @@ func (r *Receiver) lowest() uint64 {
 	}
 }
 
-// skip gives up what is before count and did not come; what did come is delivered.
+// skip gives up missing PDUs before count, and delivers the received ones.
 func (r *Receiver) skip(count uint64) {
 	for r.first < count {
 		r.flush()

@@ -34,7 +34,7 @@ import (
 // ErrConfig is wrapped by every error about what a configuration says.
 var ErrConfig = errors.New("phy: configuration")
 
-// Config is the air, beside the cell.
+// Config is the configuration of the air, in addition to the cell.
 type Config struct {
 	// CRCFailureDownlink and CRCFailureUplink are how probable it is that a
 	// transmission of a transport block is not received: 0 to 1.
@@ -45,8 +45,8 @@ type Config struct {
 	// Device is the TUN devices of the UEs. Absent: they have none.
 	Device *ue.DeviceConfig `yaml:"device"`
 
-	// Deliver and Flush take the packets of UEs without devices: see [ue.Config]. They
-	// are called by who calls Slot. Nil: packets are counted only.
+	// Deliver and Flush take the packets of UEs without devices: see [ue.Config]. They are called by
+	// the caller of Slot. Nil: packets are counted only.
 	Deliver func(ue int, qfi uint8, packet []byte) `yaml:"-"`
 	Flush   func(ue int)                           `yaml:"-"`
 }

@@ -62,7 +62,7 @@ type Stats struct {
 	ReceivedPDUs     uint64
 	Delivered        uint64 // SDUs
 	Discarded        uint64 // PDUs that were not used: duplicates, outside the window, no room
-	ReassemblyFailed uint64 // SDUs given up with some of their segments there, UM
+	ReassemblyFailed uint64 // incomplete SDUs discarded, UM
 }
 
 // Segmentation info. Source: TS 38.322 V18, 6.2.3.4.

@@ -1,5 +1,5 @@
-// Package scheduler is the MAC of a gNB: it decides, for each slot some slots ahead of
-// the air, who is sent what and who may send.
+// Package scheduler is the MAC of a gNB: it schedules downlink and uplink of all UEs for each slot,
+// some slots ahead of the air.
 //
 //	core ─ Downlink ─► bearer ─► PDSCH: DL_TTI, TX_DATA ─► k1 ─► PUCCH ─► UCI: ACK, or again
 //	                             SR, BSR ─► UL_DCI ─► k2 ─► PUSCH: UL_TTI ─► CRC, RX_DATA ─► bearer ─► core
@@ -14,8 +14,8 @@
 // becomes due, or after [Options].Transmissions it is abandoned, counted and free. Results for a
 // slot that no process waits for are stale, counted and ignored.
 //
-// A transmission again has the PRBs, symbols and MCS of the first one, as its transport
-// block has the size that follows from them; it waits for a slot with such symbols.
+// A retransmission has the PRBs, symbols and MCS of the first transmission, because they determine
+// the size of the transport block; it waits for a slot with such symbols.
 //
 // Source: TS 38.321 V18, 5.3, 5.4; TS 38.214 V18, 5.1, 6.1.
 package scheduler
@@ -37,7 +37,7 @@ const TransmissionsDefault = 8
 
 // Options are what a [radio.Config] does not say, because no UE needs to know it.
 type Options struct {
-	// Transmissions is how often a transport block is sent before it is given up. 0:
+	// Transmissions is the maximum number of transmissions of a transport block. 0:
 	// [TransmissionsDefault].
 	Transmissions int
 }

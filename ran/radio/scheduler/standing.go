@@ -7,8 +7,7 @@ const (
 	// standingOctets is that least: a short packet (a ping, a TCP ACK, a frame of speech)
 	// with its headers, and a buffer status report.
 	standingOctets = 160
-	// standingShare is the part, 1/standingShare, that is kept of a slot whose PRBs or DCIs
-	// those who have asked would need all.
+	// standingShare: 1/standingShare of a slot is reserved if requests would need all its PRBs or DCIs.
 	standingShare = 4
 )
 

@@ -163,7 +163,7 @@ func (d *Device) Serve(u *UE) {
 	})
 }
 
-// sendPatiently waits for room, so that who sends waits, too; but not longer than limit.
+// sendPatiently waits for room, so that the sender waits as well; at most limit.
 func (u *UE) sendPatiently(packet []byte, timer *time.Timer, limit time.Duration) {
 	if u.Send(packet) {
 		return
