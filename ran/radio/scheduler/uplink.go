@@ -32,7 +32,7 @@ type planEntry struct {
 	rv      uint8
 }
 
-// grant schedules the uplink slots that are granted in slot r, which share its DCIs.
+// grant schedules the uplink slots that are granted in the slot of r, which share its DCIs.
 func (s *Scheduler) grant(r *fapi.Requests) {
 	_, index := s.mu.Split(r.At)
 	list := s.grants[index]
