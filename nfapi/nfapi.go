@@ -74,9 +74,8 @@ func ParseProfile(name string) (Profile, error) {
 	return 0, fmt.Errorf("nfapi: no profile %q: there are %v", name, Profiles())
 }
 
-// MaxMessage is the longest message that is decoded, in octets, put together of
-// segments or not. An RX_DATA.indication of 100 MHz, 4 layers and 256QAM has less
-// than 160 kB.
+// MaxMessage is the longest message that is decoded, in octets, reassembled or not. An
+// RX_DATA.indication of 100 MHz, 4 layers and 256QAM has less than 160 kB.
 const MaxMessage = 1 << 20
 
 // MessageID says what a message is. Source: SCF 222, as OpenAirInterface develop

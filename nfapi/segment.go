@@ -83,7 +83,7 @@ func tooLong2024(octets int) error {
 type Reassembly struct {
 	most     int
 	active   bool
-	finished bool // the message of sequence has been put together
+	finished bool // the message of sequence is complete
 	late     int  // segments in a row that were older than sequence
 	sequence uint8
 	id       MessageID
@@ -105,10 +105,10 @@ type piece struct {
 
 // ReassemblyStats counts, since the beginning.
 type ReassemblyStats struct {
-	Messages   uint64 // that were put together
+	Messages   uint64 // that were reassembled
 	Segments   uint64 // of which they were made, and others
 	Duplicates uint64 // segments that were there already
-	Dropped    uint64 // messages that were given up: a newer one came, or Forget was called
+	Dropped    uint64 // discarded messages: a newer one came, or Forget was called
 	Late       uint64 // segments of an older message
 	Bad        uint64 // segments that contradict others, or are too long
 }
@@ -161,7 +161,7 @@ func (r *Reassembly) Forget() {
 // latest is the number of older segments in a row after which the sender is assumed to have restarted.
 const latest = 16
 
-// newer gives up what is being put together if sequence comes after it.
+// newer discards the pending message if sequence is after it.
 func (r *Reassembly) newer(sequence uint8) {
 	if sequence != r.sequence {
 		r.finished = false

@@ -157,8 +157,8 @@ type Broken struct {
 	PUCCHWithoutUCI    int `json:"pucch_without_uci"`
 }
 
-// Blocks is transport blocks of one direction. One whose redundancy version is not 0 was
-// sent before.
+// Blocks is transport blocks of one direction. A redundancy version other than 0 marks a
+// retransmission.
 type Blocks struct {
 	Blocks    uint64 `json:"blocks"`
 	Octets    uint64 `json:"octets"` // of those sent for the first time
@@ -182,7 +182,7 @@ type UE struct {
 	outcomes outcomes
 }
 
-// Requested is how long it takes from an SR to what it asks for, as messages come by.
+// Requested is the time from an SR to its grant and data, as seen in the capture.
 type Requested struct {
 	Count      int                     `json:"count"`
 	Repeated   int                     `json:"repeated"` // SRs while one is waiting

@@ -18,7 +18,7 @@ const (
 type gap struct {
 	from, to int64 // the first slot, and that behind the last one
 	missing  int   // of them, that did not come later
-	finding  int   // which says so; negative: there was no room for it
+	finding  int   // index of the finding; negative: there was no room for it
 }
 
 // tick is a SLOT.indication.

@@ -144,7 +144,7 @@ func (d *decoder) transport(protocol uint8, source, target netip.Addr, b []byte,
 type fragments struct {
 	v4    *ip4defrag.IPv4Defragmenter
 	v6    *ip6defrag.IPv6Defragmenter
-	swept time.Time // when those of IPv6 were given up before
+	swept time.Time // time of the last expiry of IPv6 fragments
 }
 
 func newFragments() *fragments {

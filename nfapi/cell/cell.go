@@ -86,7 +86,7 @@ type Occasion struct {
 	UnusedRoots    []uint16
 }
 
-// MaxOccasions is how many PRACH occasions lie beside each other at most. Source: TS
+// MaxOccasions is the maximum number of adjacent PRACH occasions. Source: TS
 // 38.331 V18, msg1-FDM.
 const MaxOccasions = 8
 

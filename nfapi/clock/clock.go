@@ -24,8 +24,8 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
-// BurstDefault is how many slots a clock runs late and in order, if nothing else is
-// said: as many as a PNF's window has.
+// BurstDefault is the default number of late slots that a clock runs in order: the size of a PNF's
+// window.
 const BurstDefault = 30
 
 // Timeline says when slots begin: slot Start at Epoch, the others by their distance.
@@ -101,11 +101,11 @@ type Stats struct {
 	MaxLate time.Duration // the latest tick, or stall
 }
 
-// Run calls tick for each slot that begins from now on, until ctx ends. late is how
-// long ago the slot began. Slots that were left out are those between two calls.
+// Run calls tick for each slot that begins from now on, until ctx ends. late is the time since the
+// start of the slot. Skipped slots are those between two calls.
 //
-// While it runs, the Go scheduler has some processors more: a thread that wakes up
-// must not have to wait until another goroutine gives up its own.
+// While it runs, GOMAXPROCS is increased: a thread that wakes up must not wait for the processor of
+// another goroutine.
 func (c Clock) Run(ctx context.Context, t Timeline, tick func(n slot.Number, late time.Duration)) Stats {
 	if c.Burst <= 0 {
 		c.Burst = BurstDefault

@@ -19,9 +19,9 @@ const (
 // thread SCHED_FIFO, below the threads that keep slots, if the machine allows that. It
 // is for threads that wait for messages.
 //
-// Who sends more than the thread can take would have a CPU for himself. So its use of
-// the CPU is watched: if it hardly sleeps, it is an ordinary thread for a second.
-// release ends that; call it when the goroutine is done.
+// A sender that overloads the thread would occupy a CPU. The thread's CPU use is therefore
+// monitored: if it hardly sleeps, it becomes an ordinary thread for a second. release ends the
+// monitoring; call it when the goroutine is done.
 func Urgent() (release func()) {
 	runtime.LockOSThread()
 	release, err := realtime(priority - 1)

@@ -38,7 +38,7 @@ const (
 	VNF Peer = "vnf"
 )
 
-// Config says who is tested and how.
+// Config selects the peer under test and the cases.
 type Config struct {
 	Peer    Peer
 	Profile nfapi.Profile
@@ -161,7 +161,7 @@ func (c Config) completed() (Config, error) {
 	return c, nil
 }
 
-// timingPeriod is how often TIMING_INFO is asked for, in slots.
+// timingPeriod is the requested period of TIMING_INFO, in slots.
 const timingPeriod = 32
 
 func setDefault(d *time.Duration, value time.Duration) {

@@ -129,7 +129,7 @@ func (b *pnfBench) perform(i int, t *trial) {
 	b.all[i].run(b)
 }
 
-// connect waits for the PNF, and asks what it has.
+// connect waits for the PNF, and requests its parameters.
 func (b *pnfBench) connect() {
 	b.renew()
 	var p5 *transport.P5
@@ -317,7 +317,7 @@ func code(m *incoming) uint32 {
 	return c
 }
 
-// expect sends a request, whose answer has to have one of some codes.
+// expect sends a request, and requires one of some error codes in the answer.
 func (b *pnfBench) expect(phy uint16, m nfapi.Message, codes ...uint32) *incoming {
 	got, err := b.ask(phy, m)
 	return b.judge(m.MessageID(), got, err, codes...)

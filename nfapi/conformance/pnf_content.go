@@ -275,8 +275,7 @@ func (b *pnfBench) undecodable() {
 	}
 }
 
-// fuzzRequests sends requests whose octets were changed at random, and then asks for
-// something right.
+// fuzzRequests sends requests with random changes of octets, and then a valid request.
 func (b *pnfBench) fuzzRequests() {
 	chance := b.random()
 	ids := []nfapi.MessageID{nfapi.MsgDLTTIRequest, nfapi.MsgULTTIRequest, nfapi.MsgULDCIRequest, nfapi.MsgTXDataRequest, nfapi.MsgDLNodeSync}

@@ -144,7 +144,7 @@ func (t *trial) random() *rand.Rand {
 
 var errStopped = errors.New("it was stopped")
 
-// await waits until ok, which is asked again and again, or as long as an answer may take.
+// await polls ok until it is true or the time limit of an answer has passed.
 func (t *trial) await(ok func() bool) bool { return t.awaitFor(t.config.Timeout, ok) }
 
 func (t *trial) awaitFor(long time.Duration, ok func() bool) bool {

@@ -84,9 +84,8 @@ func (i *Indications) Reset(mu slot.Numerology, n slot.Number) {
 
 // PHY is layer 1 of one cell. Its methods are called by one goroutine at a time.
 type PHY interface {
-	// Configure is CONFIG.request, whose form was found good. The error makes it
-	// INVALID_CONFIG, and is logged. It is called again when the cell changes, never
-	// between Start and Stop.
+	// Configure is a well-formed CONFIG.request. An error makes it INVALID_CONFIG, and is logged. It
+	// is called again when the cell changes, never between Start and Stop.
 	Configure(c *cell.Config) error
 	// Start and Stop are START.request and STOP.request.
 	Start() error

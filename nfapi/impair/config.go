@@ -27,7 +27,7 @@ var directionNames = [...]string{"to-pnf", "to-vnf"}
 // String is to-pnf or to-vnf.
 func (d Direction) String() string { return directionNames[d] }
 
-// Config says between whom the relay is, and what it does.
+// Config defines the two ends of the relay, and its rules.
 type Config struct {
 	Profile string `yaml:"profile"` // as nfapi.ParseProfile reads it; "": oai-2025
 
@@ -88,7 +88,7 @@ const (
 	tickDriftDefault = 500 * time.Microsecond
 	reorderTimeout   = 2 * time.Millisecond
 	maxDelay         = time.Minute
-	maxDriftPPM      = 1_000_000 // a clock that goes twice as fast, or stands
+	maxDriftPPM      = 1_000_000 // a clock that runs twice as fast, or stands still
 	frames           = 1024
 	wrapMultiple     = 16
 )

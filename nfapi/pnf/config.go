@@ -22,14 +22,14 @@ var ErrConfig = errors.New("pnf: configuration")
 
 // Config says which PHYs a PNF has and where its VNF is.
 type Config struct {
-	// Profile is whose P5 and P7 the VNF speaks; "": oai-2025.
+	// Profile is the VNF's profile of P5 and P7; "": oai-2025.
 	Profile string `yaml:"profile"`
 	P5      P5     `yaml:"p5"`
 	P7      P7     `yaml:"p7"`
 	// PHYs are what the PNF offers to the VNF.
 	PHYs []PHYConfig `yaml:"phys"`
 
-	// NewPHY makes the PHY with an ID of PHYs. Who made them closes them.
+	// NewPHY creates the PHY with an ID of PHYs. The creator closes them.
 	NewPHY func(id uint16) (fapi.PHY, error) `yaml:"-"`
 	// Watch is the stopwatch of a PHY. Nil: there is none.
 	Watch func(id uint16) *stopwatch.Watch `yaml:"-"`

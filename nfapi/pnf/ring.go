@@ -19,8 +19,8 @@ import (
 // entry is taken from a stack at the first request of its slot, and returned after the slot was
 // executed: used entries stay in the cache, and none is ever cleared.
 //
-// The lock is never held while a message is decoded: an entry whose slot begins
-// meanwhile is closed, and what is decoded into it then is late.
+// The lock is never held while a message is decoded: an entry is closed if its slot begins
+// meanwhile, and the message decoded into it is late.
 type ring struct {
 	mu     clock.Mutex
 	cell   slot.Numerology
@@ -97,8 +97,8 @@ func newRing(mu slot.Numerology, window int, now slot.Number) *ring {
 	return &ring{cell: mu, window: window, now: now, places: make([]*entry, places)}
 }
 
-// claim finds the entry of a slot for a message, which it has not yet. Who gets one
-// decodes into it, and then calls commit.
+// claim finds the entry of a slot for a message that it does not have yet. The caller decodes into
+// it, and then calls commit.
 func (r *ring) claim(n slot.Number, have fapi.Have) (*entry, stopwatch.Verdict) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 // Snapshot is what a [Watch] had at a time. Times are nanoseconds.
 type Snapshot struct {
-	Name     string    `json:"name"` // whose it is
+	Name     string    `json:"name"` // owner
 	Started  time.Time `json:"started"`
 	At       time.Time `json:"at"`
 	Messages []Message `json:"messages"` // by message id

@@ -50,7 +50,7 @@ const (
 	numDirections
 )
 
-// Step is something whose execution is timed, beside the messages of P7.
+// Step is a timed execution step, in addition to the P7 messages.
 type Step uint8
 
 // The steps.

@@ -44,7 +44,7 @@ func (s *Snapshot) Print(w io.Writer) error {
 	return err
 }
 
-// Headline says whose it is, how long, and how the clock did.
+// Headline has owner, duration and clock lateness.
 func (s *Snapshot) Headline() string {
 	text := fmt.Sprintf("%s: %s", s.Name, s.Duration().Round(time.Millisecond))
 	if c := &s.Clock; c.Slots > 0 {

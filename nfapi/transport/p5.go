@@ -34,9 +34,8 @@ type P5Config struct {
 	EncapsulationPort uint16
 	// WriteTimeout is how long a message may take to be sent; 0: 5 s.
 	WriteTimeout time.Duration
-	// DialTimeout is how long a PNF waits for its VNF's machine to answer; 0: 10 s. The
-	// network alone may take minutes to give up, and does not notice meanwhile that the
-	// machine is back.
+	// DialTimeout is the time limit for an answer of the VNF's machine; 0: 10 s. The network stack
+	// alone may take minutes to time out, and does not notice in that time that the machine is back.
 	DialTimeout time.Duration
 }
 
@@ -276,7 +275,7 @@ func (c *P5Config) allows(a netip.Addr) bool {
 // Accept waits for the next PNF.
 //
 // Errors: [net.ErrClosed] after Close; others are of one connection, and Accept may be
-// called again: [ErrRefused] is about who is not allowed, and has been closed.
+// called again: [ErrRefused] is about a peer that is not permitted; its connection has been closed.
 func (l *P5Listener) Accept() (*P5, error) {
 	select {
 	case a := <-l.arrived:

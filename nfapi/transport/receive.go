@@ -14,13 +14,13 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
-// Limits of what is put together.
+// Limits of reassembly.
 const (
 	maxPartial  = 16 // messages of which segments are here, of all senders
 	rememberEnd = 64 // messages that are complete, by which repeated segments are known
 )
 
-// receiver is the receiving half of a [P7]: of its goroutine, unless it says so.
+// receiver is the receiving half of a [P7]: used by its goroutine only, unless documented.
 type receiver struct {
 	*P7
 	changed  atomic.Bool // admitted is new

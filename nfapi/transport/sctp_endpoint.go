@@ -66,7 +66,7 @@ func (e *endpoint) packet(b []byte, from netip.AddrPort) {
 		return
 	}
 	r := remote{from.Addr(), binary.BigEndian.Uint16(b)}
-	if !e.allow(from.Addr()) { // no answer: who it is, is not proven
+	if !e.allow(from.Addr()) { // no answer: the sender is not verified
 		if chunkOf(b) == chunkInit && e.refused != nil {
 			e.refused(netip.AddrPortFrom(r.addr, r.port))
 		}
@@ -90,8 +90,7 @@ func (e *endpoint) packet(b []byte, from netip.AddrPort) {
 	}
 }
 
-// makeRoom gives up the handshake that is pending for the longest if there are as many
-// as there may be; mu is held.
+// makeRoom aborts the oldest pending handshake if the limit is reached; mu is held.
 func (e *endpoint) makeRoom() bool {
 	if e.closed || e.quiet {
 		return false
@@ -162,8 +161,8 @@ func (e *endpoint) shut() {
 	}
 }
 
-// path is the way of the packets of one association. To Pion it is a connection, on
-// whose ends the ports are what it takes them for.
+// path is the path of the packets of one association. For Pion it is a connection with the ports
+// that it expects.
 type path struct {
 	*endpoint
 	remote remote
@@ -183,8 +182,8 @@ type path struct {
 // pionPort is what Pion takes both ports for.
 const pionPort = 5000
 
-// take has a packet read. One whose verification tag is wrong is not of this
-// association, and an INIT after the handshake neither. Source: RFC 9260, 8.5.
+// take passes a packet on for reading. A packet with a wrong verification tag does not belong to
+// this association, nor does an INIT after the handshake. Source: RFC 9260, 8.5.
 func (p *path) take(b []byte, from netip.AddrPort) {
 	p.mu.Lock()
 	tag, chunk := tagOf(b), chunkOf(b)

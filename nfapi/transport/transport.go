@@ -36,7 +36,7 @@ func speakable(p nfapi.Profile, g nfapi.Generation) bool {
 	return (p == nfapi.Aerial) == (g == nfapi.GenFAPI)
 }
 
-// profileOf is the profile of a peer whose headers have generation g, where ours is p.
+// profileOf is the profile of a peer with headers of generation g, if the configured one is p.
 func profileOf(p nfapi.Profile, g nfapi.Generation) nfapi.Profile {
 	switch {
 	case p == nfapi.Aerial:

@@ -95,8 +95,8 @@ type Timeouts struct {
 	// never.
 	Repeat  int           `yaml:"repeat"`
 	Retry   time.Duration `yaml:"retry"`   // until the procedure of a failed or stopped PHY starts again: 2 s
-	Silence time.Duration `yaml:"silence"` // without SLOT.indication until a PNF is given up: 2 s
-	// Sync is how often node sync is asked for: 50 ms. Negative: never.
+	Silence time.Duration `yaml:"silence"` // without SLOT.indication until a PNF is declared failed: 2 s
+	// Sync is the interval of node sync: 50 ms. Negative: never.
 	Sync time.Duration `yaml:"sync"`
 }
 

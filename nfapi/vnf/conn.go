@@ -33,7 +33,7 @@ type conn struct {
 }
 
 const (
-	// look is how often it is asked whether a PHY is silent.
+	// look is the interval of the check for silent PHYs.
 	look = 250 * time.Millisecond
 	// stoodStill is after how long without a look this process cannot have run.
 	stoodStill = 4 * look

@@ -30,7 +30,7 @@ type phy struct {
 	config  PHY
 	profile nfapi.Profile
 	ahead   SlotAhead
-	resync  time.Duration // how often node sync is asked for; negative: never
+	resync  time.Duration // interval of node sync; negative: never
 	mac     fapi.MAC
 	p7      carrier
 	watch   *stopwatch.Watch
@@ -88,7 +88,7 @@ func (p *phy) admit() {
 	p.p7.Admit(from...)
 }
 
-// start is START.response: the PHY runs. c is what it was configured with.
+// start is START.response: the PHY runs. c is its configuration.
 func (p *phy) start(c *cell.Config, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
