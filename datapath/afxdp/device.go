@@ -32,7 +32,7 @@ type device struct {
 	redirects atomic.Bool  // a veth device that now sends what XDP redirects to it
 	refused   atomic.Int32 // the kernel did not after all: for how many more looks it is left alone
 
-	mac atomic.Uint64 // as putEthernet has it
+	mac atomic.Uint64 // see putEthernet
 	mtu atomic.Int32  // octets of IP packet
 }
 

@@ -112,9 +112,8 @@ func (w *worker) slowly(p *vector.Packet, why datapath.Reason) datapath.Reason {
 	return w.m.slow.send(p)
 }
 
-// room sees to it that a packet stands in a frame of ours which nothing else needs,
-// with so many octets free before it. It returns where the frame is. ok: there is
-// one.
+// room moves a packet, if necessary, to an unused frame of the driver with this number of free
+// octets before it. It returns the address of the frame; ok is false if there is none.
 func (w *worker) room(p *vector.Packet, before int) (offset uint64, ok bool) {
 	if offset, ok = xsk.OffsetIn(w.umem.Memory, p.Buf); ok && w.umem.OwnerOf(offset) == xsk.Held && p.Start >= before {
 		return offset, true
@@ -160,8 +159,7 @@ func (w *worker) flushAll() {
 	w.leaving = w.leaving[:0]
 }
 
-// patience is how often a device that takes nothing is asked again before packets
-// are dropped.
+// patience is the number of retries for a device that accepts nothing before packets are dropped.
 const patience = 16
 
 // flush hands all that is to leave on a socket to the kernel. In copy mode it has
@@ -185,10 +183,10 @@ func (w *worker) flush(s *socket) {
 	}
 }
 
-// livesOn reports whether a burst of n frames is to leave as XDP frames: if it is worth
-// that, or because those before it have a moment ago. The other end of a veth takes XDP
-// frames and what sockets send from different queues, or one beside the other: a later
-// burst must not overtake. What a socket has sent is taken when it is given back.
+// livesOn reports whether a burst of n frames is to leave as XDP frames: if it is worth that, or
+// because those before it have a moment ago. The other end of a veth receives XDP frames and socket
+// frames from different queues, or in parallel: a later burst must not overtake. A socket's frame
+// has been received when it is returned.
 func (s *socket) livesOn(n int) bool {
 	if n < liveLeast && time.Since(s.lived) > liveStay {
 		return false
@@ -219,8 +217,8 @@ func (w *worker) flushLive(s *socket) {
 	}
 }
 
-// push has the kernel send what is in the TX ring. In copy mode nobody else does, and
-// it takes a few of them in one call.
+// push makes the kernel send the TX ring. In copy mode this call is the only trigger, and it sends
+// a few frames per call.
 func (w *worker) push(s *socket) {
 	for tries := 0; tries < patience; {
 		before := s.TX.Unread()
@@ -230,10 +228,10 @@ func (w *worker) push(s *socket) {
 		err := s.Wake()
 		switch {
 		case s.Zero && err == nil:
-			return // the driver goes on by itself
+			return // the driver continues by itself
 		case s.TX.Unread() == before:
 			tries++
-			_ = w.reclaim() // what the kernel waits for may be room for what it gives back
+			_ = w.reclaim() // the kernel may be waiting for room in the completion ring
 		}
 	}
 }

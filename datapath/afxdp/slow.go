@@ -16,9 +16,8 @@ import (
 	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
-// slow is the way through the kernel: GTP-U that it has put together comes out of the
-// GTP-U sockets, and what the workers cannot send goes through raw ones. It is for
-// several goroutines.
+// slow is the path through the kernel: reassembled GTP-U comes from the GTP-U sockets, and packets
+// that the workers cannot send go through raw ones. It is safe for concurrent use.
 type slow struct {
 	m     *machine
 	host  *rawip.Host

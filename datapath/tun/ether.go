@@ -30,9 +30,9 @@ func (dev *device) unframe(p *vector.Packet) bool {
 	return false
 }
 
-// proxy answers ARP requests and Neighbour Solicitations for UEs of a TAP device that is
-// part of a bridge: who wants to send to a UE sends to the device's far end. The host
-// itself does not ask, see [nextHop4].
+// proxy answers ARP requests and Neighbour Solicitations for UEs of a TAP device that is part of a
+// bridge: packets to a UE are sent to the device's far end. The host itself sends no such requests,
+// see [nextHop4].
 type proxy struct {
 	dev    *device
 	covers func(a netip.Addr) bool
@@ -81,7 +81,7 @@ func (x *proxy) arp(b []byte) []byte {
 		return nil // not a request for the Ethernet address of an IPv4 one
 	}
 	from, to := netip.AddrFrom4([4]byte(b[28:32])), netip.AddrFrom4([4]byte(b[38:42]))
-	if from == to || !x.covers(to) || b[22]&1 != 0 { // one who asks for itself looks whether it is alone
+	if from == to || !x.covers(to) || b[22]&1 != 0 { // a request for its own address: duplicate address detection
 		return nil
 	}
 	b = b[:lenARP]

@@ -15,11 +15,10 @@ const (
 	maskOffset = 0x1fff
 )
 
-// isRedirect reports whether p is a Redirect that this host has made. The kernel makes
-// one of a packet from a UE to another here, which leaves by the device by which it
-// came; to the UE it says nothing, whose next hop is the tunnel. The device's switch
-// alone does not keep the kernel from it: either send_redirects, of the device or of all,
-// is enough.
+// isRedirect reports whether p is a Redirect from this host. The kernel sends one for a packet from
+// a UE to another one, which leaves through the device on which it arrived; it is useless to the
+// UE, whose next hop is the tunnel. The device's sysctl alone does not prevent it: send_redirects
+// of the device or of all devices is sufficient.
 func (h *host) isRedirect(p []byte) bool {
 	switch {
 	case len(p) < inet.LenIPv4:

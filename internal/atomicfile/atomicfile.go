@@ -1,4 +1,4 @@
-// Package atomicfile writes files that get their name when they are whole: whoever looks finds
+// Package atomicfile writes files that get their name when they are whole: a reader finds
 // what was there before, or all of the new one.
 package atomicfile
 

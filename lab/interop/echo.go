@@ -94,7 +94,7 @@ func (s *series) options(fd int) error {
 	if !s.whole {
 		return nil
 	}
-	// PROBE sends with DF whatever path MTU the kernel has learnt.
+	// PROBE sends with DF, regardless of the path MTU known to the kernel.
 	if s.version() == 4 {
 		return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE)
 	}

@@ -38,8 +38,8 @@ func (d *decoder) ip(b []byte, whole int) error {
 	return nil // what is no packet is no message; others come
 }
 
-// within cuts b to the length that the header says, and counts what the capture has not all of.
-// A packet that was shorter when it was captured is dropped by whoever receives it: ok is false.
+// within cuts b to the length in the header, and counts packets that the capture has only in part.
+// A packet that was shorter than its header says is dropped by any receiver: ok is false.
 func (d *decoder) within(b []byte, total, whole int) (packet []byte, ok bool) {
 	switch {
 	case total > whole:
@@ -145,7 +145,7 @@ func (d *decoder) transport(protocol uint8, source, target netip.Addr, b []byte,
 type fragments struct {
 	v4    *ip4defrag.IPv4Defragmenter
 	v6    *ip6defrag.IPv6Defragmenter
-	swept time.Time // when those of IPv6 were given up before
+	swept time.Time // time of the last expiry of IPv6 fragments
 }
 
 func newFragments() *fragments {

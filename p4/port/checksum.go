@@ -9,9 +9,9 @@ import (
 	"github.com/plumbline-upf/plumbline/internal/vnet"
 )
 
-// finisher finishes checksums that a sender on this machine has left to its device. Nothing beside a frame says so to an
-// AF_XDP socket; but what is left there is the sum of the pseudo header. A frame that has such a checksum by chance gets the
-// one that it has, if it is right.
+// finisher completes checksums that a sender on this machine has offloaded to its device. An AF_XDP
+// socket gets no metadata about this, but the checksum field then holds the sum of the pseudo
+// header. A frame that has this value by chance keeps it, if it is correct.
 type finisher struct {
 	cutter vnet.Cutter
 	about  [vnet.HeaderLen]byte
@@ -29,8 +29,8 @@ func (f *finisher) finish(frame []byte) {
 	f.cutter.BeginFrame(f.about[:], frame)
 }
 
-// unfinished returns where the TCP or UDP header of a frame begins and at which offset of it the checksum stands; ok: it is
-// not made yet.
+// unfinished returns the offset of the TCP or UDP header of a frame and that of the checksum in it;
+// ok: it is not complete yet.
 func unfinished(frame []byte) (start, offset int, ok bool) {
 	at := inet.LenEthernet
 	if len(frame) < at+inet.LenIPv4 {

@@ -31,7 +31,7 @@ type receiver struct {
 	super    []byte   // what is cut, or is too long for a slot
 	tag      []byte   // of what is cut; nil: none
 	cutting  bool     // there is more to be cut
-	pool     [][]byte // memory of frames that stand in no slot
+	pool     [][]byte // memory of frames outside the slots
 	used     int      // of pool
 
 	full sync.Mutex // of the kernel's counts, which reading sets to 0
@@ -124,7 +124,7 @@ func (r *receiver) close() error {
 // Descriptor is that of the socket.
 func (r *receiver) Descriptor() int { return r.fd }
 
-// Woken takes the error of the socket, as of a device that went down: it goes on when the device comes up.
+// Woken clears the error of the socket, as of a device that went down: it continues when the device comes up.
 func (r *receiver) Woken() { _, _ = unix.GetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_ERROR) }
 
 func (r *receiver) at(i int) []byte { return r.memory[i*r.slot:][:r.slot:r.slot] }
@@ -136,7 +136,7 @@ func (r *receiver) after(i int) int {
 	return i
 }
 
-// slotStatus says whose a slot is, and what is in it.
+// slotStatus is the owner of a slot, and its content.
 func slotStatus(slot []byte) *uint32 { return (*uint32)(unsafe.Pointer(&slot[0])) }
 
 // Release gives the slots back that were looked at.
@@ -274,7 +274,8 @@ func (r *receiver) cut(f *Frame) bool {
 	return true
 }
 
-// copyLong makes a frame of one that was too long for a slot and is not to be cut, as of a device whose MTU has grown.
+// copyLong creates a frame from one that was too long for a slot and must not be segmented, as
+// after an increase of the device's MTU.
 func (r *receiver) copyLong(b []byte, tag [inet.LenTag]byte, tagged bool, f *Frame) bool {
 	f.Buf = make([]byte, r.headroom+inet.LenTag+len(b))
 	f.Start, f.End = r.headroom+inet.LenTag, len(f.Buf)

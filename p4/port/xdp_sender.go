@@ -119,7 +119,7 @@ func (s *xdpSender) Flush() {
 	s.reclaim()
 }
 
-// push has the kernel send what is in the ring. In copy mode nobody else does, and it takes a few in one call.
+// push makes the kernel send the ring. In copy mode this call is the only trigger, and it sends a few frames per call.
 func (s *xdpSender) push() {
 	for tries := 0; tries < patience; {
 		before := s.q.TX.Unread()
@@ -132,10 +132,10 @@ func (s *xdpSender) push() {
 			s.down = true
 			return
 		case s.q.Zero && err == nil:
-			return // the driver goes on by itself
+			return // the driver continues by itself
 		case s.q.TX.Unread() == before:
 			tries++
-			s.reclaim() // what the kernel waits for may be room for what it gives back
+			s.reclaim() // the kernel may be waiting for room in the completion ring
 		}
 	}
 }

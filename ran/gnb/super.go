@@ -30,12 +30,11 @@ const superRoom = vnet.HeaderLen + inet.LenEthernet + inet.LenIPv4 + inet.LenUDP
 // go out as one G-PDU: slot and outer IP packet have room for the headers, too.
 const maxSuper = 65000
 
-// superN3 sends G-PDUs that are longer than N3's MTU through a packet socket on
-// the N3 device, whole: TCP of up to 64 KiB behind one GTP-U header, for whoever
-// at the other end of a veth takes it out again before it is cut. The kernel is
-// told of the inner TCP header by a virtio header, and of the tunnel by a program
-// at the device's egress (superpacket.bpf.c), where route and neighbour are found,
-// too. It may be used by several goroutines.
+// superN3 sends G-PDUs longer than N3's MTU unsegmented through a packet socket on the N3 device:
+// TCP of up to 64 KiB after one GTP-U header, for a receiver at the other end of a veth that
+// decapsulates it before segmentation. A virtio header describes the inner TCP header to the
+// kernel; a program at the device's egress (superpacket.bpf.c) describes the tunnel, and also finds
+// route and neighbour. It is safe for concurrent use.
 type superN3 struct {
 	device  netlink.Link
 	socket  int
@@ -46,8 +45,8 @@ type superN3 struct {
 // openSuper attaches the program and opens the socket, in the caller's namespace.
 //
 // Errors: [ErrConfig] if the UEs' UPFs are not at the other end of device, a veth:
-// then G-PDUs could reach a wire, before which the kernel would cut them into what
-// nobody understands; [errors.ErrUnsupported] before Linux 6.6.
+// then G-PDUs could reach a wire, before which the kernel would segment them into
+// invalid packets; [errors.ErrUnsupported] before Linux 6.6.
 func openSuper(device netlink.Link, ues []UE) (*superN3, error) {
 	if !isVeth(device) {
 		return nil, fmt.Errorf("%w: n3.super_packets: device %s is a %s, not a veth", ErrConfig, device.Attrs().Name, device.Type())
