@@ -64,7 +64,7 @@ func checkTowards(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 		return farError(r, "no Outer Header Creation for Source Interface %v without F-TEID: %w",
 			r.GetDetect().GetSourceInterface(), ErrUnsupported)
 	case ohc != nil && tunnelled && !has.GetTunnelToTunnel() && ohc.GetEncapsulation() == api.Encapsulation_GTPU:
-		return farError(r, "Outer Header Creation for packets out of a tunnel: %w", ErrUnsupported)
+		return pdrError(r, "from tunnel to tunnel (FAR %d): %w", r.GetFarId(), ErrUnsupported)
 	case f.Dscp != nil && f.GetDscp() > 63:
 		return farError(r, "DSCP %d: %w", f.GetDscp(), ErrUnsupported)
 	case ohc != nil && f.GetForwardingPolicy() != "":

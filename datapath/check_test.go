@@ -59,7 +59,7 @@ func TestCapabilities(t *testing.T) {
 		}, api.RuleType_PDR_RULE, 1},
 		{"tunnel to tunnel", func(_ *api.Change, s *api.Session) {
 			s.Rules[0].Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Teid: 7, Ipv4: 3}
-		}, api.RuleType_FAR_RULE, 11},
+		}, api.RuleType_PDR_RULE, 1},
 		{"a URR", func(_ *api.Change, s *api.Session) {
 			s.Urrs = []*api.URR{{Id: 4}}
 			s.Rules[1].UrrIds = []uint32{4}

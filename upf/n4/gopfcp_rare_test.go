@@ -157,7 +157,7 @@ var rareTests = []struct {
 // TestGoPFCPRare: what go-pfcp writes of what few sessions ask for reaches the datapath
 // if it can do it, and is refused with the right Cause and rule if it cannot.
 func TestGoPFCPRare(t *testing.T) {
-	usual, able := newBed(t, Config{}), newAbleBed(t, Config{})
+	usual, able := newBed(t, Config{}), newWillingBed(t, Config{})
 	cu, ca := usual.client(t, "127.0.0.1"), able.client(t, "127.0.0.1")
 	cu.associate("127.0.0.1", recoveryTime)
 	ca.associate("127.0.0.1", recoveryTime)

@@ -63,7 +63,7 @@ func (o *compilation) compile(ch *session.Change) *api.Change {
 	slices.SortStableFunc(out.Rules, func(a, b *api.Rule) int { return cmp.Compare(a.Precedence, b.Precedence) })
 	for i := range s.QERs {
 		if named(s, s.QERs[i].ID) {
-			out.Qers = append(out.Qers, o.qer(s.QERs[i].ID, &s.QERs[i], ch.GBR()))
+			out.Qers = append(out.Qers, o.qer(s.QERs[i].ID, &s.QERs[i]))
 		}
 	}
 	for i := range s.URRs {
@@ -135,7 +135,7 @@ func (o *compilation) pdr(ch *session.Change, p *session.PDR) {
 		r.qers = r.qers[:0]
 		if d.HasQER {
 			id := idPredefined + uint32(o.qers.used)
-			o.session.Qers = append(o.session.Qers, o.qer(id, &d.QER, ch.GBR()))
+			o.session.Qers = append(o.session.Qers, o.qer(id, &d.QER))
 			r.qers = append(r.qers, id)
 		} else {
 			r.qers = append(r.qers, p.QERIDs...)
@@ -190,9 +190,8 @@ func forwarding(s *session.Session, p *session.PDR) (far *session.FAR, held, spe
 }
 
 // qer makes a closed gate of an MBR of 0: no packet conforms to it, and to a
-// datapath 0 means that there is no limit. The GBR is left out where the datapath
-// does not know it: below the MBR of its own QER no packet is dropped anyhow.
-func (o *compilation) qer(id uint32, q *session.QER, gbr bool) *api.QER {
+// datapath 0 means that there is no limit.
+func (o *compilation) qer(id uint32, q *session.QER) *api.QER {
 	out := o.qers.next()
 	out.Id, out.Qfi, out.Shared = id, uint32(q.QFI), 0
 	out.UplinkGateClosed, out.DownlinkGateClosed = q.UplinkGateClosed, q.DownlinkGateClosed
@@ -202,7 +201,7 @@ func (o *compilation) qer(id uint32, q *session.QER, gbr bool) *api.QER {
 		out.UplinkGateClosed = out.UplinkGateClosed || q.MBR.Uplink == 0
 		out.DownlinkGateClosed = out.DownlinkGateClosed || q.MBR.Downlink == 0
 	}
-	qerRare(out, q, gbr)
+	qerRare(out, q)
 	return out
 }
 

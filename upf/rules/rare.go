@@ -103,9 +103,9 @@ func pointer[T any](v T) *T { return &v }
 
 // qerRare compiles what few QERs have. A Packet Rate of 0 is a closed gate, as an MBR
 // of 0 is.
-func qerRare(out *api.QER, q *session.QER, gbr bool) {
+func qerRare(out *api.QER, q *session.QER) {
 	out.UplinkGbrBps, out.DownlinkGbrBps = 0, 0
-	if q.HasGBR && gbr {
+	if q.HasGBR {
 		out.UplinkGbrBps, out.DownlinkGbrBps = finite(q.GBR.Uplink), finite(q.GBR.Downlink)
 	}
 	out.UplinkPacketRate = packetRate(q.UplinkPackets, &out.UplinkGateClosed)
