@@ -30,51 +30,52 @@ func (a ApplyAction) String() string {
 // FAR is a Forwarding Action Rule.
 // Source: TS 29.244 V18.6.0, 7.5.2.3.
 type FAR struct {
-	ID          uint32
-	ApplyAction ApplyAction
+	ID          uint32      `record:"0"`
+	ApplyAction ApplyAction `record:"1"`
 	// HasForwarding: Forwarding Parameters were given at some time.
-	HasForwarding bool
-	Forwarding    ForwardingParameters
-	BARID         Optional[uint8]
+	HasForwarding bool                 `record:"2.0"`
+	Forwarding    ForwardingParameters `record:"."`
+	BARID         Optional[uint8]      `record:"7"`
 	// Duplicates are where copies go; never changed once they are made.
-	Duplicates []Duplicate
+	Duplicates []Duplicate `record:"16 shared"`
 }
 
 // Duplicate is the Duplicating Parameters of a FAR.
 // Source: TS 29.244 V18.6.0, 7.5.2.3-3.
 type Duplicate struct {
-	DestinationInterface Interface
-	HasDSCP              bool
-	DSCP                 uint8 // of the outer header, 0 to 63, if HasDSCP
-	OuterHeaderCreation  OuterHeaderCreation
-	ForwardingPolicy     string // empty: none
+	DestinationInterface Interface           `record:"0"`
+	HasDSCP              bool                `record:"1.0"`
+	DSCP                 uint8               `record:"2"` // of the outer header, 0 to 63, if HasDSCP
+	OuterHeaderCreation  OuterHeaderCreation `record:"3 4 5 7 8 9 10"`
+	ForwardingPolicy     string              `record:"1.1"` // empty: none
 }
 
 // ForwardingParameters say where a FAR sends packets, and how.
 // Source: TS 29.244 V18.6.0, 7.5.2.3-2.
 type ForwardingParameters struct {
-	DestinationInterface Interface
-	InterfaceType        Optional[InterfaceType]
-	HasDSCP              bool
-	DSCP                 uint8 // of the outer header, 0 to 63, if HasDSCP
-	OuterHeaderCreation  OuterHeaderCreation
-	NetworkInstance      string
+	DestinationInterface Interface               `record:"3"`
+	InterfaceType        Optional[InterfaceType] `record:"17"`
+	HasDSCP              bool                    `record:"2.1"`
+	DSCP                 uint8                   `record:"6"` // of the outer header, 0 to 63, if HasDSCP
+	OuterHeaderCreation  OuterHeaderCreation     `record:"4 5 9 11 12 13 14"`
+	NetworkInstance      string                  `record:"2.2"`
 	// Endpoint is the Linked Traffic Endpoint ID.
-	Endpoint Optional[uint8]
+	Endpoint Optional[uint8] `record:"8"`
 	// ForwardingPolicy is a Forwarding Policy Identifier; empty: none.
-	ForwardingPolicy string
-	Redirect         *Redirect // nil: none; never changed once it is made
+	ForwardingPolicy string    `record:"15.0"`
+	Redirect         *Redirect `record:"15.1"` // nil: none; never changed once it is made
 	// ProxyARP and ProxyND: the UP function answers for the UE's data network.
 	// Source: TS 29.244 V18.6.0, 8.2.99.
-	ProxyARP, ProxyND bool
+	ProxyARP bool `record:"15.2"`
+	ProxyND  bool `record:"15.3"`
 }
 
 // Redirect is Redirect Information: a URL, or an address of one or each IP version.
 // Source: TS 29.244 V18.6.0, 8.2.20.
 type Redirect struct {
-	URL  string // empty: none
-	IPv4 IPv4
-	IPv6 IPv6
+	URL  string `record:"0.0"` // empty: none
+	IPv4 IPv4   `record:"1"`
+	IPv6 IPv6   `record:"2"`
 }
 
 // OuterHeaderCreation is what is put around a packet; GTP-U with TEID 0: nothing.
