@@ -99,7 +99,7 @@ func viewFAR(f *session.FAR) FAR {
 		d := &f.Duplicates[i]
 		v.Duplicates = append(v.Duplicates, Duplicate{
 			DestinationInterface: d.DestinationInterface.String(), OuterHeaderCreation: viewCreation(&d.OuterHeaderCreation),
-			DSCP: viewDSCP(d.HasDSCP, d.DSCP), ForwardingPolicy: d.ForwardingPolicy,
+			DSCP: viewOptional(d.DSCP), ForwardingPolicy: d.ForwardingPolicy,
 		})
 	}
 	if !f.HasForwarding {
@@ -108,7 +108,7 @@ func viewFAR(f *session.FAR) FAR {
 	p := &f.Forwarding
 	v.DestinationInterface, v.NetworkInstance = p.DestinationInterface.String(), p.NetworkInstance
 	v.InterfaceType = viewInterfaceType(p.InterfaceType)
-	v.OuterHeaderCreation, v.DSCP = viewCreation(&p.OuterHeaderCreation), viewDSCP(p.HasDSCP, p.DSCP)
+	v.OuterHeaderCreation, v.DSCP = viewCreation(&p.OuterHeaderCreation), viewOptional(p.DSCP)
 	v.TrafficEndpoint, v.ForwardingPolicy = viewOptional(p.Endpoint), p.ForwardingPolicy
 	if r := p.Redirect; r != nil {
 		v.Redirect = &Redirect{URL: r.URL, IPv4: viewIPv4(r.IPv4), IPv6: viewIPv6(r.IPv6)}
@@ -140,13 +140,6 @@ func viewCreation(o *session.OuterHeaderCreation) *OuterHeaderCreation {
 		v.TEID = (*TEID)(&o.TEID)
 	}
 	return v
-}
-
-func viewDSCP(has bool, dscp uint8) *uint8 {
-	if !has {
-		return nil
-	}
-	return &dscp
 }
 
 // viewIPv4 is not valid if there is no address.

@@ -32,7 +32,7 @@ func TestViewSession(t *testing.T) {
 				Redirect:            &session.Redirect{URL: "http://portal.example.org/", IPv4: peer, IPv6: session.IPv6{0xfd, 15: 1}},
 				OuterHeaderCreation: session.OuterHeaderCreation{Encapsulation: session.Tags, CTAG: some16(100), STAG: some16(200)},
 			},
-			Duplicates: []session.Duplicate{{DestinationInterface: session.LIFunction, HasDSCP: true, DSCP: 46, ForwardingPolicy: "copies",
+			Duplicates: []session.Duplicate{{DestinationInterface: session.LIFunction, DSCP: session.Some(uint8(46)), ForwardingPolicy: "copies",
 				OuterHeaderCreation: session.OuterHeaderCreation{Encapsulation: session.UDP, IPv4: peer, Port: 9000}}},
 		}},
 		QERs: []session.QER{{

@@ -21,7 +21,7 @@ func (c *converter) createFAR(out *session.FAR, f *pfcp.CreateFAR) {
 			out.Forwarding.OuterHeaderCreation = c.outerHeaderCreation(f.FARID, &p.OuterHeaderCreation.Value)
 		}
 		if p.TransportLevelMarking.Present {
-			out.Forwarding.HasDSCP, out.Forwarding.DSCP = true, dscp(p.TransportLevelMarking.Value)
+			out.Forwarding.DSCP = session.Some(dscp(p.TransportLevelMarking.Value))
 		}
 		if p.RedirectInformation.Present {
 			out.Forwarding.Redirect = c.redirect(f.FARID, &p.RedirectInformation.Value)

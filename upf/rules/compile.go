@@ -27,11 +27,17 @@ type compilation struct {
 	change  api.Change
 	session api.Session
 	rules   boxes[rule]
-	qers    boxes[api.QER]
+	qers    boxes[qer]
 	urrs    boxes[urr]
 	bars    boxes[api.BAR]
 	markers boxes[endMarker]
 	extra   []uint32 // QER IDs of all rules: that of the slice, if it has one
+}
+
+// qer is a QER and what it points to.
+type qer struct {
+	api.QER
+	fields qerFields
 }
 
 // boxes hands out pointers to values that it hands out again after a reset. They
@@ -74,8 +80,8 @@ func (o *compilation) compile(ch *session.Change) *api.Change {
 	}
 	c := &o.change
 	c.Seid, c.Session, c.DropBuffered, c.EndMarkers = s.SEID, out, ch.DropBuffered, c.EndMarkers[:0]
-	for _, m := range ch.EndMarkers {
-		c.EndMarkers = append(c.EndMarkers, o.markers.next().compile(m))
+	for i := range ch.EndMarkers {
+		c.EndMarkers = append(c.EndMarkers, o.markers.next().compile(&ch.EndMarkers[i]))
 	}
 	return c
 }
@@ -87,7 +93,7 @@ func (o *compilation) slice(ch *session.Change) {
 	if up == 0 && down == 0 {
 		return
 	}
-	q := o.qers.next()
+	q := &o.qers.next().QER
 	q.Reset()
 	q.Id, q.UplinkMbrBps, q.DownlinkMbrBps, q.Shared = idSlice, uint64(up), uint64(down), ch.Session.Slice
 	o.session.Qers = append(o.session.Qers, q)
@@ -192,9 +198,10 @@ func forwarding(s *session.Session, p *session.PDR) (far *session.FAR, held, spe
 // qer makes a closed gate of an MBR of 0: no packet conforms to it, and to a
 // datapath 0 means that there is no limit.
 func (o *compilation) qer(id uint32, q *session.QER) *api.QER {
-	out := o.qers.next()
-	out.Id, out.Qfi, out.Shared = id, uint32(q.QFI), 0
-	out.UplinkGateClosed, out.DownlinkGateClosed = q.UplinkGateClosed, q.DownlinkGateClosed
+	box := o.qers.next()
+	out := &box.QER
+	box.fields.set(out, q)
+	out.Id, out.Shared = id, 0
 	out.UplinkMbrBps, out.DownlinkMbrBps = 0, 0
 	if q.HasMBR {
 		out.UplinkMbrBps, out.DownlinkMbrBps = finite(q.MBR.Uplink), finite(q.MBR.Downlink)

@@ -124,7 +124,7 @@ func TestCompileSessions(t *testing.T) {
 			f := &e.CreateFARs[1]
 			f.ApplyAction = session.Forward | session.Copy
 			f.Duplicates = []session.Duplicate{
-				{DestinationInterface: session.LIFunction, HasDSCP: true, DSCP: 8, OuterHeaderCreation: session.OuterHeaderCreation{TEID: 4, IPv6: v6}},
+				{DestinationInterface: session.LIFunction, DSCP: session.Some(uint8(8)), OuterHeaderCreation: session.OuterHeaderCreation{TEID: 4, IPv6: v6}},
 				{DestinationInterface: session.SGiLAN, ForwardingPolicy: "copy"},
 			}
 			f.Forwarding.Redirect, f.Forwarding.ForwardingPolicy = &session.Redirect{IPv4: session.IPv4{1, 2, 3, 4}, IPv6: v6}, "gold"

@@ -43,54 +43,53 @@ type FAR struct {
 // Duplicate is the Duplicating Parameters of a FAR.
 // Source: TS 29.244 V18.6.0, 7.5.2.3-3.
 type Duplicate struct {
-	DestinationInterface Interface           `record:"0"`
-	HasDSCP              bool                `record:"1.0"`
-	DSCP                 uint8               `record:"2"` // of the outer header, 0 to 63, if HasDSCP
-	OuterHeaderCreation  OuterHeaderCreation `record:"3 4 5 7 8 9 10"`
-	ForwardingPolicy     string              `record:"1.1"` // empty: none
+	DestinationInterface Interface           `record:"0" api:"DestinationInterface,copiesTowards"`
+	DSCP                 Optional[uint8]     `record:"1.0 2" api:"Dscp"` // of the outer header, 0 to 63
+	OuterHeaderCreation  OuterHeaderCreation `record:"3 4 5 7 8 9 10" api:"OuterHeaderCreation,*outerHeader"`
+	ForwardingPolicy     string              `record:"1.1" api:"ForwardingPolicy"` // empty: none
 }
 
 // ForwardingParameters say where a FAR sends packets, and how.
 // Source: TS 29.244 V18.6.0, 7.5.2.3-2.
 type ForwardingParameters struct {
-	DestinationInterface Interface               `record:"3"`
-	InterfaceType        Optional[InterfaceType] `record:"17"`
-	HasDSCP              bool                    `record:"2.1"`
-	DSCP                 uint8                   `record:"6"` // of the outer header, 0 to 63, if HasDSCP
-	OuterHeaderCreation  OuterHeaderCreation     `record:"4 5 9 11 12 13 14"`
-	NetworkInstance      string                  `record:"2.2"`
+	DestinationInterface Interface               `record:"3" api:"DestinationInterface,api.Interface"`
+	InterfaceType        Optional[InterfaceType] `record:"17" api:"InterfaceType"`
+	DSCP                 Optional[uint8]         `record:"2.1 6" api:"Dscp"` // of the outer header, 0 to 63
+	OuterHeaderCreation  OuterHeaderCreation     `record:"4 5 9 11 12 13 14" api:"OuterHeaderCreation,*outerHeader"`
+	NetworkInstance      string                  `record:"2.2" api:"NetworkInstance"`
 	// Endpoint is the Linked Traffic Endpoint ID.
 	Endpoint Optional[uint8] `record:"8"`
 	// ForwardingPolicy is a Forwarding Policy Identifier; empty: none.
-	ForwardingPolicy string    `record:"15.0"`
-	Redirect         *Redirect `record:"15.1"` // nil: none; never changed once it is made
+	ForwardingPolicy string    `record:"15.0" api:"ForwardingPolicy"`
+	Redirect         *Redirect `record:"15.1" api:"Redirect,redirect"` // nil: none; never changed once it is made
 	// ProxyARP and ProxyND: the UP function answers for the UE's data network.
 	// Source: TS 29.244 V18.6.0, 8.2.99.
-	ProxyARP bool `record:"15.2"`
-	ProxyND  bool `record:"15.3"`
+	ProxyARP bool `record:"15.2" api:"ProxyArp"`
+	ProxyND  bool `record:"15.3" api:"ProxyNd"`
 }
 
 // Redirect is Redirect Information: a URL, or an address of one or each IP version.
 // Source: TS 29.244 V18.6.0, 8.2.20.
 type Redirect struct {
-	URL  string `record:"0.0"` // empty: none
-	IPv4 IPv4   `record:"1"`
-	IPv6 IPv6   `record:"2"`
+	URL  string `record:"0.0" api:"Url"` // empty: none
+	IPv4 IPv4   `record:"1" api:"Ipv4"`
+	IPv6 IPv6   `record:"2" api:"Ipv6"`
 }
 
 // OuterHeaderCreation is what is put around a packet; GTP-U with TEID 0: nothing.
 // One of the addresses is there, but with VLAN tags alone.
 // Source: TS 29.244 V18.6.0, 8.2.56.
 type OuterHeaderCreation struct {
-	TEID uint32
-	IPv4 IPv4 // the peer
-	IPv6 IPv6
+	TEID uint32 `api:"Teid"`
+	IPv4 IPv4   `api:"Ipv4"` // the peer
+	IPv6 IPv6   `api:"Ipv6"`
 
-	Encapsulation Encapsulation
-	Port          uint16 // of UDP without GTP-U
+	Encapsulation Encapsulation `api:"Encapsulation,api.Encapsulation"`
+	Port          uint16        `api:"Port"` // of UDP without GTP-U
 	// CTAG and STAG are put on frames of Ethernet PDU sessions: PCP, DEI and VID as
 	// on the wire, 16 bits in host order.
-	CTAG, STAG Optional[uint16]
+	CTAG Optional[uint16] `api:"CTag"`
+	STAG Optional[uint16] `api:"STag"`
 }
 
 // Encapsulation is the outermost part of an [OuterHeaderCreation].
@@ -185,10 +184,10 @@ func (u *UpdateFAR) apply(f *FAR) {
 	set(&p.NetworkInstance, u.NetworkInstance)
 	set(&p.OuterHeaderCreation, u.OuterHeaderCreation)
 	if u.DSCP.Present {
-		p.HasDSCP, p.DSCP = true, u.DSCP.Value
+		p.DSCP = u.DSCP
 	}
 	if u.RemoveDSCP {
-		p.HasDSCP, p.DSCP = false, 0
+		p.DSCP = Optional[uint8]{}
 	}
 	if u.Endpoint.Present || u.RemoveEndpoint {
 		p.Endpoint = u.Endpoint
@@ -212,10 +211,10 @@ func (u *UpdateFAR) applyDuplicates(f *FAR) {
 		set(&d.OuterHeaderCreation, from.OuterHeaderCreation)
 		set(&d.ForwardingPolicy, from.ForwardingPolicy)
 		if from.DSCP.Present {
-			d.HasDSCP, d.DSCP = true, from.DSCP.Value
+			d.DSCP = from.DSCP
 		}
 		if from.RemoveDSCP {
-			d.HasDSCP, d.DSCP = false, 0
+			d.DSCP = Optional[uint8]{}
 		}
 	}
 	f.Duplicates = list

@@ -8,21 +8,21 @@ type PDR struct {
 	ID         uint16 `record:"0"`
 	Precedence uint32 `record:"1"` // lower is matched first
 	PDI        PDI    `record:"."`
-	FARID      uint32 `record:"2"`
+	FARID      uint32 `record:"2" api:"FarId"`
 	// NoFAR: it names no FAR yet. Its packets are dropped until an update names one.
 	NoFAR  bool     `record:"20.2"`
 	QERIDs []uint32 `record:"5"`
-	URRIDs []uint32 `record:"6"`
+	URRIDs []uint32 `record:"6" api:"UrrIds"`
 	// Predefined are the names of the predefined rules that are active for it.
 	Predefined []string `record:"12"`
 	// OuterHeaderRemoval: the GTP-U/UDP/IP header is taken off, with all its
 	// extension headers.
-	OuterHeaderRemoval bool `record:"4.0"`
+	OuterHeaderRemoval bool `record:"4.0" api:"OuterHeaderRemoval"`
 	// DropsContainer (GTP-U Extension Header Deletion): the PDU Session Container goes,
 	// also where the packet is sent on in another tunnel.
-	DropsContainer bool `record:"20.3"`
+	DropsContainer bool `record:"20.3" api:"DropsContainer"`
 	// Unwrap is the Outer Header Removal of packets that come in no tunnel.
-	Unwrap Unwrap `record:"19"`
+	Unwrap Unwrap `record:"19" api:"Unwrap,api.Unwrap"`
 }
 
 // Unwrap is what is taken off a packet that came bare.
@@ -134,20 +134,20 @@ type SDFFilter struct {
 	// A committed session has none.
 	Reference bool `record:"1.0"`
 
-	Protocol    Optional[uint8]  `record:"2"`
-	Remote      netip.Prefix     `record:"3"` // not valid: any
-	Local       netip.Prefix     `record:"6"` // not valid: any, or "assigned"
-	RemotePorts []PortRange      `record:"9"` // empty: any
+	Protocol    Optional[uint8]  `record:"2" api:"Protocol"`
+	Remote      netip.Prefix     `record:"3" api:"Remote,*prefix"` // not valid: any
+	Local       netip.Prefix     `record:"6" api:"Local,*prefix"`  // not valid: any, or "assigned"
+	RemotePorts []PortRange      `record:"9"`                      // empty: any
 	LocalPorts  []PortRange      `record:"10"`
-	TOS         uint8            `record:"11"` // ToS or Traffic Class; mask 0: not compared
-	TOSMask     uint8            `record:"12"`
-	SPI         Optional[uint32] `record:"13"`
-	FlowLabel   Optional[uint32] `record:"14"` // 20 bits
+	TOS         uint8            `record:"11" api:"Tos"` // ToS or Traffic Class; mask 0: not compared
+	TOSMask     uint8            `record:"12" api:"TosMask"`
+	SPI         Optional[uint32] `record:"13" api:"Spi"`
+	FlowLabel   Optional[uint32] `record:"14" api:"FlowLabel"` // 20 bits
 	// Host is the flow's name in TLS SNI or HTTP Host, in lower case; "*.example.org"
 	// is all names below, "" any. Path is how the path of an HTTP request to it
 	// begins; "": any. Of PFDs and predefined rules.
-	Host string `record:"15.0"`
-	Path string `record:"15.1"`
+	Host string `record:"15.0" api:"Host"`
+	Path string `record:"15.1" api:"Path"`
 }
 
 // PortRange has both ends in it.

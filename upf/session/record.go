@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-//go:generate go run ./internal/genrecord
+//go:generate go run ./internal/genfields
 
 // A session at rest is a record: what the manager keeps of it, and what a store
 // keeps for a restart.

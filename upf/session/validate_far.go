@@ -40,10 +40,10 @@ func (p *plan) validateForwarding(f *FAR) error {
 	switch {
 	case to > CPFunction:
 		return farError(f.ID, ErrUnsupported, "Destination Interface %d", to)
-	case w.HasDSCP && forwards && !f.Incomplete() && !w.OuterHeaderCreation.Creates():
+	case w.DSCP.Present && forwards && !f.Incomplete() && !w.OuterHeaderCreation.Creates():
 		return farError(f.ID, ErrUnsupported, "Transport Level Marking without Outer Header Creation: there is no outer header to mark")
-	case w.DSCP > 63:
-		return farError(f.ID, ErrUnsupported, "DSCP %d", w.DSCP)
+	case w.DSCP.Value > 63:
+		return farError(f.ID, ErrUnsupported, "DSCP %d", w.DSCP.Value)
 	case w.Endpoint.Present && p.next.Endpoint(w.Endpoint.Value) == nil:
 		return farError(f.ID, ErrReference, "Linked Traffic Endpoint %d", w.Endpoint.Value)
 	case (w.ProxyARP || w.ProxyND) && p.next.PDNType != PDNTypeEth:
@@ -88,7 +88,7 @@ func (p *plan) validateDuplicates(f *FAR) error {
 			return farError(f.ID, ErrUnsupported, "copies to interface %d", d.DestinationInterface)
 		case !creates && d.DestinationInterface != Core && d.DestinationInterface != SGiLAN:
 			return farError(f.ID, ErrUnsupported, "copies towards %v without Outer Header Creation", d.DestinationInterface)
-		case !creates && d.HasDSCP:
+		case !creates && d.DSCP.Present:
 			return farError(f.ID, ErrUnsupported, "Transport Level Marking of copies without Outer Header Creation")
 		case creates:
 			if err := p.validateCreation(o); err != nil {

@@ -23,6 +23,7 @@ func TestRefused(t *testing.T) {
 		{"an integer in a bit", "A uint8 `record:\"0.0\"`", "uint8 is no flag, text or pointer"},
 		{"above 63", "A uint8 `record:\"64\"`", "value out of range"},
 		{"no number", "A uint8 `record:\"x\"`", "invalid syntax"},
+		{"a rate of a datapath without a function", "}\ntype QER struct {\nA uint64 `api:\"A\"`", "no field of a message is a uint64 without a function"},
 		{"an element without tags", "A []T `record:\"0\"`", "T: x.B: no record tag"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -55,11 +56,16 @@ func TestOrder(t *testing.T) {
 // generated is what is written for a package of that text.
 func generated(t *testing.T, text string) (string, error) {
 	t.Helper()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "session")
+	for _, d := range []string{dir, filepath.Join(dir, "../rules")} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.WriteFile(filepath.Join(dir, "session.go"), []byte("package session\n"+text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	err := run(dir)
-	b, _ := os.ReadFile(filepath.Join(dir, output))
+	b, _ := os.ReadFile(filepath.Join(dir, recordFile))
 	return string(b), err
 }
