@@ -83,6 +83,17 @@ func checkTowards(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 	return nil
 }
 
+// SlowOnly reports whether r asks for what no fast path does: the slow path, which is the
+// same for all of them, does all of it. A new element of a FAR begins here.
+func SlowOnly(s *api.Session, r *api.Rule) bool {
+	f := r.GetForward()
+	return f.GetRedirect() != nil ||
+		f.GetDestinationInterface() == api.Interface_CP_FUNCTION || // tunnels without extension headers
+		f.GetOuterHeaderCreation().GetEncapsulation() != api.Encapsulation_GTPU ||
+		r.GetUnwrap() != api.Unwrap_UNWRAP_NONE || r.GetDropsContainer() ||
+		s.GetPduType() == api.PDUType_UNSTRUCTURED
+}
+
 // isEndpoint reports whether ohc is towards the UPF itself.
 func isEndpoint(ohc *api.OuterHeaderCreation, has *api.Capabilities) bool {
 	return ohc.GetIpv4() != 0 && slices.Contains(has.GetN3Ipv4(), ohc.GetIpv4()) ||

@@ -50,7 +50,7 @@ func Compile(s *api.Session, r *api.Rule, state State) *Rule {
 	}
 	out.Redirect, out.Copies = newRedirect(f.GetRedirect()), newCopies(s, f.GetDuplicates(), state)
 	out.Opaque, out.Unwrap = s.GetPduType() != api.PDUType_IP, r.GetUnwrap()
-	out.DropsContainer = r.GetDropsContainer()
+	out.DropsContainer, out.SlowOnly = r.GetDropsContainer(), datapath.SlowOnly(s, r)
 	if out.Opaque && out.Unwrap == api.Unwrap_UNWRAP_UDP {
 		out.Peers = tunnelPeers(s)
 	}

@@ -76,6 +76,8 @@ type Rule struct {
 	Redirect *Redirect        // with FORW, uplink; nil: none
 	Copies   []Copy           // with FORW: DUPL
 
+	SlowOnly bool // no fast path does it: [datapath.SlowOnly]
+
 	Gate   bool // a QER closes it
 	Limits []Limit
 	URRs   []URR
