@@ -3,6 +3,7 @@ package upf
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/plumbline-upf/plumbline/upf/session"
@@ -91,6 +92,51 @@ type Duplicate struct {
 	OuterHeaderCreation  *OuterHeaderCreation `json:"outer_header_creation,omitempty"`
 	DSCP                 *uint8               `json:"dscp,omitempty"`
 	ForwardingPolicy     string               `json:"forwarding_policy,omitempty"`
+}
+
+// Notes are what there is to say of a FAR beside its Apply Action, Destination Interface,
+// Outer Header Creation, Network Instance, DSCP and BAR: pairs of a name and a value, which
+// is "" if there is nothing.
+func (f *FAR) Notes() [][2]string {
+	list := [][2]string{{"Linked Traffic Endpoint"}, {"Forwarding Policy", f.ForwardingPolicy}, {"redirect to"}, {"Proxying", listed(f.Proxying...)}}
+	if f.TrafficEndpoint != nil {
+		list[0][1] = fmt.Sprint(*f.TrafficEndpoint)
+	}
+	if r := f.Redirect; r != nil {
+		list[2][1] = listed(r.URL, addressText(r.IPv4), addressText(r.IPv6))
+	}
+	for i := range f.Duplicates {
+		list = append(list, [2]string{"copies to", f.Duplicates[i].String()})
+	}
+	return list
+}
+
+// String is where copies go, and how.
+func (d *Duplicate) String() string {
+	text := d.DestinationInterface
+	if d.OuterHeaderCreation != nil {
+		text += " " + d.OuterHeaderCreation.String()
+	}
+	if d.DSCP != nil {
+		text += fmt.Sprintf(", DSCP %d", *d.DSCP)
+	}
+	if d.ForwardingPolicy != "" {
+		text += ", Forwarding Policy " + d.ForwardingPolicy
+	}
+	return text
+}
+
+// listed joins what is not "".
+func listed(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), ",")
+}
+
+// addressText is "" if there is no address.
+func addressText(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
 }
 
 func viewFAR(f *session.FAR) FAR {

@@ -7,6 +7,61 @@ import (
 	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
+// duplicateFields is memory for what a Duplicate points to.
+type duplicateFields struct {
+	dscp                uint32
+	outerHeaderCreation outerHeader
+}
+
+// set sets all fields of out that have one in from, also to nothing.
+func (m *duplicateFields) set(out *api.Duplicate, from *session.Duplicate) {
+	out.DestinationInterface = copiesTowards(from.DestinationInterface)
+	out.Dscp = optional(from.DSCP, &m.dscp)
+	out.OuterHeaderCreation = m.outerHeaderCreation.compile(&from.OuterHeaderCreation)
+	out.ForwardingPolicy = from.ForwardingPolicy
+}
+
+// forwardFields is memory for what a Forward points to.
+type forwardFields struct {
+	interfaceType       uint32
+	dscp                uint32
+	outerHeaderCreation outerHeader
+}
+
+// set sets all fields of out that have one in from, also to nothing.
+func (m *forwardFields) set(out *api.Forward, from *session.ForwardingParameters) {
+	out.DestinationInterface = api.Interface(from.DestinationInterface)
+	out.InterfaceType = optional(from.InterfaceType, &m.interfaceType)
+	out.Dscp = optional(from.DSCP, &m.dscp)
+	out.OuterHeaderCreation = m.outerHeaderCreation.compile(&from.OuterHeaderCreation)
+	out.NetworkInstance = from.NetworkInstance
+	out.ForwardingPolicy = from.ForwardingPolicy
+	out.Redirect = nil
+	if from.Redirect != nil {
+		out.Redirect = new(api.Redirect)
+		new(redirectFields).set(out.Redirect, from.Redirect)
+	}
+	out.ProxyArp = from.ProxyARP
+	out.ProxyNd = from.ProxyND
+}
+
+// outerHeaderCreationFields is memory for what a OuterHeaderCreation points to.
+type outerHeaderCreationFields struct {
+	cTag uint32
+	sTag uint32
+}
+
+// set sets all fields of out that have one in from, also to nothing.
+func (m *outerHeaderCreationFields) set(out *api.OuterHeaderCreation, from *session.OuterHeaderCreation) {
+	out.Teid = from.TEID
+	out.Ipv4 = ipv4(from.IPv4)
+	out.Ipv6 = ipv6(&from.IPv6)
+	out.Encapsulation = api.Encapsulation(from.Encapsulation)
+	out.Port = uint32(from.Port)
+	out.CTag = optional(from.CTAG, &m.cTag)
+	out.STag = optional(from.STAG, &m.sTag)
+}
+
 // ruleFields is memory for what a Rule points to.
 type ruleFields struct {
 }
@@ -18,6 +73,35 @@ func (ruleFields) set(out *api.Rule, from *session.PDR) {
 	out.OuterHeaderRemoval = from.OuterHeaderRemoval
 	out.DropsContainer = from.DropsContainer
 	out.Unwrap = api.Unwrap(from.Unwrap)
+}
+
+// qerFields is memory for what a QER points to.
+type qerFields struct {
+	pagingPolicy uint32
+	serviceClass uint32
+}
+
+// set sets all fields of out that have one in from, also to nothing.
+func (m *qerFields) set(out *api.QER, from *session.QER) {
+	out.UplinkGateClosed = from.UplinkGateClosed
+	out.DownlinkGateClosed = from.DownlinkGateClosed
+	out.Qfi = uint32(from.QFI)
+	out.Rqi = from.RQI
+	out.PagingPolicy = optional(from.PagingPolicy, &m.pagingPolicy)
+	out.DownlinkTos = uint32(from.TOS)
+	out.DownlinkTosMask = uint32(from.TOSMask)
+	out.ServiceClass = optional(from.ServiceClass, &m.serviceClass)
+}
+
+// redirectFields is memory for what a Redirect points to.
+type redirectFields struct {
+}
+
+// set sets all fields of out that have one in from, also to nothing.
+func (redirectFields) set(out *api.Redirect, from *session.Redirect) {
+	out.Url = from.URL
+	out.Ipv4 = ipv4(from.IPv4)
+	out.Ipv6 = ipv6(&from.IPv6)
 }
 
 // filterFields is memory for what a Filter points to.
@@ -40,84 +124,4 @@ func (m *filterFields) set(out *api.Filter, from *session.SDFFilter) {
 	out.FlowLabel = optional(from.FlowLabel, &m.flowLabel)
 	out.Host = from.Host
 	out.Path = from.Path
-}
-
-// forwardFields is memory for what a Forward points to.
-type forwardFields struct {
-	interfaceType       uint32
-	dscp                uint32
-	outerHeaderCreation outerHeader
-}
-
-// set sets all fields of out that have one in from, also to nothing.
-func (m *forwardFields) set(out *api.Forward, from *session.ForwardingParameters) {
-	out.DestinationInterface = api.Interface(from.DestinationInterface)
-	out.InterfaceType = optional(from.InterfaceType, &m.interfaceType)
-	out.Dscp = optional(from.DSCP, &m.dscp)
-	out.OuterHeaderCreation = m.outerHeaderCreation.compile(&from.OuterHeaderCreation)
-	out.NetworkInstance = from.NetworkInstance
-	out.ForwardingPolicy = from.ForwardingPolicy
-	out.Redirect = redirect(from.Redirect)
-	out.ProxyArp = from.ProxyARP
-	out.ProxyNd = from.ProxyND
-}
-
-// duplicateFields is memory for what a Duplicate points to.
-type duplicateFields struct {
-	dscp                uint32
-	outerHeaderCreation outerHeader
-}
-
-// set sets all fields of out that have one in from, also to nothing.
-func (m *duplicateFields) set(out *api.Duplicate, from *session.Duplicate) {
-	out.DestinationInterface = copiesTowards(from.DestinationInterface)
-	out.Dscp = optional(from.DSCP, &m.dscp)
-	out.OuterHeaderCreation = m.outerHeaderCreation.compile(&from.OuterHeaderCreation)
-	out.ForwardingPolicy = from.ForwardingPolicy
-}
-
-// redirectFields is memory for what a Redirect points to.
-type redirectFields struct {
-}
-
-// set sets all fields of out that have one in from, also to nothing.
-func (redirectFields) set(out *api.Redirect, from *session.Redirect) {
-	out.Url = from.URL
-	out.Ipv4 = ipv4(from.IPv4)
-	out.Ipv6 = ipv6(&from.IPv6)
-}
-
-// outerHeaderCreationFields is memory for what a OuterHeaderCreation points to.
-type outerHeaderCreationFields struct {
-	cTag uint32
-	sTag uint32
-}
-
-// set sets all fields of out that have one in from, also to nothing.
-func (m *outerHeaderCreationFields) set(out *api.OuterHeaderCreation, from *session.OuterHeaderCreation) {
-	out.Teid = from.TEID
-	out.Ipv4 = ipv4(from.IPv4)
-	out.Ipv6 = ipv6(&from.IPv6)
-	out.Encapsulation = api.Encapsulation(from.Encapsulation)
-	out.Port = uint32(from.Port)
-	out.CTag = optional(from.CTAG, &m.cTag)
-	out.STag = optional(from.STAG, &m.sTag)
-}
-
-// qerFields is memory for what a QER points to.
-type qerFields struct {
-	pagingPolicy uint32
-	serviceClass uint32
-}
-
-// set sets all fields of out that have one in from, also to nothing.
-func (m *qerFields) set(out *api.QER, from *session.QER) {
-	out.UplinkGateClosed = from.UplinkGateClosed
-	out.DownlinkGateClosed = from.DownlinkGateClosed
-	out.Qfi = uint32(from.QFI)
-	out.Rqi = from.RQI
-	out.PagingPolicy = optional(from.PagingPolicy, &m.pagingPolicy)
-	out.DownlinkTos = uint32(from.TOS)
-	out.DownlinkTosMask = uint32(from.TOSMask)
-	out.ServiceClass = optional(from.ServiceClass, &m.serviceClass)
 }

@@ -7,16 +7,6 @@ import (
 
 // What follows compiles what few rules have, into memory of its own.
 
-// redirect compiles Redirect Information.
-func redirect(to *session.Redirect) *api.Redirect {
-	if to == nil {
-		return nil
-	}
-	out := new(api.Redirect)
-	redirectFields{}.set(out, to)
-	return out
-}
-
 // duplicates compiles Duplicating Parameters.
 func duplicates(list []session.Duplicate) []*api.Duplicate {
 	out := make([]*api.Duplicate, len(list))

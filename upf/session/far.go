@@ -61,7 +61,7 @@ type ForwardingParameters struct {
 	Endpoint Optional[uint8] `record:"8"`
 	// ForwardingPolicy is a Forwarding Policy Identifier; empty: none.
 	ForwardingPolicy string    `record:"15.0" api:"ForwardingPolicy"`
-	Redirect         *Redirect `record:"15.1" api:"Redirect,redirect"` // nil: none; never changed once it is made
+	Redirect         *Redirect `record:"15.1" api:"Redirect"` // nil: none; never changed once it is made
 	// ProxyARP and ProxyND: the UP function answers for the UE's data network.
 	// Source: TS 29.244 V18.6.0, 8.2.99.
 	ProxyARP bool `record:"15.2" api:"ProxyArp"`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/format"
 	"go/types"
@@ -10,11 +11,8 @@ import (
 	"unicode"
 )
 
-// messages are the types whose fields have api tags, and the messages to which they go.
-var messages = []struct{ from, to string }{
-	{"PDR", "Rule"}, {"SDFFilter", "Filter"}, {"ForwardingParameters", "Forward"}, {"Duplicate", "Duplicate"},
-	{"Redirect", "Redirect"}, {"OuterHeaderCreation", "OuterHeaderCreation"}, {"QER", "QER"},
-}
+// messages are to which types with api tags go; those of other types have the same name.
+var messages = map[string]string{"PDR": "Rule", "SDFFilter": "Filter", "ForwardingParameters": "Forward"}
 
 func generateFields(pkg *types.Package) ([]byte, error) {
 	var out bytes.Buffer
@@ -27,17 +25,13 @@ import (
 	"github.com/plumbline-upf/plumbline/upf/session"
 )
 `)
-	for _, m := range messages {
-		object := pkg.Scope().Lookup(m.from)
-		if object == nil {
-			continue // in tests
-		}
-		s, ok := object.Type().Underlying().(*types.Struct)
+	for _, name := range pkg.Scope().Names() {
+		s, ok := pkg.Scope().Lookup(name).Type().Underlying().(*types.Struct)
 		if !ok {
-			return nil, fmt.Errorf("%s is no struct", m.from)
+			continue
 		}
-		if err := message(&out, m.from, m.to, s); err != nil {
-			return nil, fmt.Errorf("%s: %w", m.from, err)
+		if err := message(&out, name, cmp.Or(messages[name], name), s); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return format.Source(out.Bytes())
@@ -59,6 +53,11 @@ func message(out *bytes.Buffer, from, to string, s *types.Struct) error {
 			fmt.Fprintf(&set, "out.%s = m.%s.compile(&%s)\n", name, box, at)
 			continue
 		}
+		if p, ok := f.Type().(*types.Pointer); ok {
+			of := typeName(p.Elem())
+			fmt.Fprintf(&set, "out.%s = nil\nif %s != nil {\nout.%s = new(api.%s)\nnew(%sFields).set(out.%s, %s)\n}\n", name, at, name, of, lower(of), name, at)
+			continue
+		}
 		if strings.HasPrefix(typeName(f.Type()), "Optional[") {
 			fmt.Fprintf(&memory, "%s uint32\n", box)
 		}
@@ -67,6 +66,9 @@ func message(out *bytes.Buffer, from, to string, s *types.Struct) error {
 			return fmt.Errorf("%s, api:%q: %w", f.Name(), tag, err)
 		}
 		fmt.Fprintf(&set, "out.%s = %s\n", name, value)
+	}
+	if set.Len() == 0 {
+		return nil
 	}
 	box := lower(to) + "Fields"
 	receiver := "m *" + box

@@ -21,7 +21,7 @@
 // api: the field of the message to which it goes, and, where types differ in more than
 // their width, what package rules makes it one with:
 //
-//	api:"Dscp"                             an integer, a flag, a text, an address, an Optional
+//	api:"Dscp"                             an integer, a flag, a text, an address, an Optional, a pointer
 //	api:"Unwrap,api.Unwrap"                a function, or a type to convert to
 //	api:"OuterHeaderCreation,*outerHeader" the method compile of a value that is used again
 //
