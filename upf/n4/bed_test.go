@@ -25,8 +25,7 @@ import (
 // fakeDriver is a datapath that records what it holds, and refuses what it cannot do,
 // and a rule when told to.
 type fakeDriver struct {
-	can *api.Capabilities // nil: it takes all
-
+	can      *api.Capabilities // nil: it takes all
 	mu       sync.Mutex
 	sessions map[uint64]*api.Session
 	changes  int
@@ -41,10 +40,8 @@ func (d *fakeDriver) Capabilities() *api.Capabilities { return d.can }
 var errRefused = errors.New("told to refuse")
 
 func (d *fakeDriver) Apply(_ context.Context, c *api.Change) error {
-	if d.can != nil {
-		if err := datapath.Check(c, d.can); err != nil {
-			return err
-		}
+	if err := datapath.Check(c, d.can); d.can != nil && err != nil {
+		return err
 	}
 	d.mu.Lock()
 	hold := d.hold
@@ -149,16 +146,13 @@ var (
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true, Gbr: true, ContainerDeletion: true,
 	}
 	ableDatapath = &api.Capabilities{
-		N3Ipv4: fakeEndpoints, N3Ipv6: [][]byte{make([]byte, 16)},
-		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
-		FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
-		Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, ContainerDeletion: true,
-		ForwardingPolicies: []string{"gold"},
+		N3Ipv4: fakeEndpoints, N3Ipv6: [][]byte{make([]byte, 16)}, ForwardingPolicies: []string{"gold"},
+		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true, FramedRoutes: true, Hosts: true, Marking: true,
+		PacketRate: true, Gbr: true, Duplicate: true, Redirect: true, Ethernet: true, Unstructured: true, Encapsulations: true,
+		BeforeEnforcement: true, ContainerDeletion: true,
 	}
 	// fakeEndpoints are where the fake datapaths of all tests terminate GTP-U.
-	fakeEndpoints = []uint32{
-		binary.BigEndian.Uint32(n3Addr[:]), binary.BigEndian.Uint32(n9Addr[:]), 0x0a030001, 0x0a090001,
-	}
+	fakeEndpoints = []uint32{binary.BigEndian.Uint32(n3Addr[:]), binary.BigEndian.Uint32(n9Addr[:]), 0x0a030001, 0x0a090001}
 )
 
 // newManager returns a manager over a fake datapath at the end of a bus.
