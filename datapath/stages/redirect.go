@@ -93,6 +93,18 @@ func NewRedirects(secret []byte) *Redirects {
 	}
 }
 
+// leave is what becomes of a packet that nothing stops any more.
+func (s *Stages) leave(r *Rule, a arrived) Out {
+	if r.Redirect != nil {
+		return s.redirect(r, a)
+	}
+	if !r.Uplink && !r.Opaque {
+		a.user = s.Redirects.back(a.user, s.Now())
+	}
+	s.Measure(r, len(a.user))
+	return s.out(r, a)
+}
+
 // redirect treats an uplink packet whose FAR redirects.
 func (s *Stages) redirect(r *Rule, a arrived) Out {
 	if r.Redirect.URL != "" {
