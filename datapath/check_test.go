@@ -14,7 +14,7 @@ var bare = &api.Capabilities{Name: "bare", N3Ipv4: []uint32{1}}
 var all = &api.Capabilities{
 	Name: "all", N3Ipv4: []uint32{1}, N3Ipv6: [][]byte{make([]byte, 16)},
 	TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
-	FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
+	FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true, Replacement: true,
 	Ethernet: true, Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
 	ContainerDeletion:  true,
 	ForwardingPolicies: []string{"proxy"}, NetworkInstances: []string{"internet"},

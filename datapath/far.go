@@ -29,6 +29,9 @@ func checkForward(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 	if f.GetRedirect() != nil && !Uplink(r.GetDetect().GetSourceInterface()) {
 		return farError(r, "redirect of packets from %v: %w", r.GetDetect().GetSourceInterface(), ErrUnsupported)
 	}
+	if err := checkReplacement(s, f); err != nil {
+		return farError(r, "IP Address and Port number Replacement %w", err)
+	}
 	switch f.GetAction() {
 	case api.Action_DROP:
 		return nil
@@ -87,7 +90,7 @@ func checkTowards(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 // same for all of them, does all of it. A new element of a FAR begins here.
 func SlowOnly(s *api.Session, r *api.Rule) bool {
 	f := r.GetForward()
-	return f.GetRedirect() != nil ||
+	return f.GetRedirect() != nil || f.GetReplacement() != nil ||
 		f.GetDestinationInterface() == api.Interface_CP_FUNCTION || // tunnels without extension headers
 		f.GetOuterHeaderCreation().GetEncapsulation() != api.Encapsulation_GTPU ||
 		r.GetUnwrap() != api.Unwrap_UNWRAP_NONE || r.GetDropsContainer() ||
@@ -118,6 +121,7 @@ func lacksForward(s *api.Session, f *api.Forward, has *api.Capabilities) string 
 		need{len(f.GetDuplicates()) > 0, has.GetDuplicate(), "DUPL"},
 		need{len(f.GetDuplicates()) > MaxDuplicates, false, "so many copies"},
 		need{f.GetRedirect() != nil, has.GetRedirect(), "redirect"},
+		need{f.GetReplacement() != nil, has.GetReplacement(), "IP Address and Port number Replacement"},
 		need{f.GetNotifyDiscarded(), has.GetDroppedDownlink(), "notice of discarded packets"},
 		need{f.GetProxyArp() || f.GetProxyNd(), has.GetEthernet() && s.GetPduType() == api.PDUType_ETHERNET, "proxying of ARP and Neighbour Discovery"},
 		need{unknownPolicy(f, has), false, "unknown Forwarding Policy"},
@@ -169,6 +173,22 @@ func checkRedirect(r *api.Redirect) error {
 		return fmt.Errorf("to URL %.40q: %w", r.GetUrl(), ErrUnsupported)
 	case len(r.GetIpv6()) != 0 && len(r.GetIpv6()) != 16:
 		return fmt.Errorf("to address %x: %w", r.GetIpv6(), ErrUnsupported)
+	}
+	return nil
+}
+
+// checkReplacement: in IP packets that are not redirected, by what fits into their headers.
+func checkReplacement(s *api.Session, f *api.Forward) error {
+	r := f.GetReplacement()
+	switch to, from := len(r.GetDestinationIpv6()), len(r.GetSourceIpv6()); {
+	case r == nil:
+		return nil
+	case s.GetPduType() != api.PDUType_IP:
+		return fmt.Errorf("in what is no IP packet: %w", ErrUnsupported)
+	case f.GetRedirect() != nil:
+		return fmt.Errorf("beside Redirect Information: %w", ErrUnsupported)
+	case to != 0 && to != 16, from != 0 && from != 16, r.GetDestinationPort() > 65535, r.GetSourcePort() > 65535:
+		return fmt.Errorf("by %x port %d, from %x port %d: %w", r.GetDestinationIpv6(), r.GetDestinationPort(), r.GetSourceIpv6(), r.GetSourcePort(), ErrUnsupported)
 	}
 	return nil
 }
@@ -276,6 +296,9 @@ var farElements = []Element{
 	}), Done, SlowPath, SlowPath, SlowPath},
 	{"FAR", "Transport Level Marking", "8.2.12", func(s *api.Session) { down(s).Forward.Dscp = number(46) }, Done, Program, Vectors, Pipeline},
 	{"FAR", "Redirect Information", "8.2.20", func(s *api.Session) { up(s).Forward.Redirect = &api.Redirect{Url: "http://example.org/"} }, Done, SlowPath, SlowPath, SlowPath},
+	{"FAR", "IP Address and Port number Replacement", "8.2.200", func(s *api.Session) {
+		up(s).Forward.Replacement = &api.Replacement{DestinationIpv4: 0xc6120009, DestinationPort: 8080}
+	}, Done, SlowPath, SlowPath, SlowPath},
 	{"FAR", "Proxying, beside the slow path's answers", "8.2.97", framed(func(s *api.Session) {
 		up(s).Forward.ProxyArp, down(s).Forward.ProxyArp, down(s).Forward.ProxyNd = true, true, true
 	}), Done, Program, SlowPath, SlowPath},

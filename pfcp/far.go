@@ -34,7 +34,7 @@ var forwardingParameters = newContainer(container[ForwardingParameters]{
 		flags(IEProxying, conditional, func(p *ForwardingParameters) *Proxying { return &p.Proxying }),
 		opt(IE3GPPInterfaceType, optional, func(p *ForwardingParameters) *Optional[InterfaceType] { return &p.InterfaceType }, low[InterfaceType](0x3f)),
 		skip[ForwardingParameters](IEDataNetworkAccessIdentifier, conditional),
-		refuse(opt(IEIPAddressAndPortReplacement, conditional, func(p *ForwardingParameters) *Optional[AddressReplacement] { return &p.Replacement }, addressReplacement), (*ForwardingParameters).noted),
+		opt(IEIPAddressAndPortReplacement, conditional, func(p *ForwardingParameters) *Optional[AddressReplacement] { return &p.Replacement }, addressReplacement),
 		note(IEMetadata, optional, (*ForwardingParameters).noted),
 	},
 })
@@ -80,7 +80,7 @@ var updateForwardingParameters = newContainer(container[UpdateForwardingParamete
 		opt(IE3GPPInterfaceType, conditional,
 			func(p *UpdateForwardingParameters) *Optional[InterfaceType] { return &p.InterfaceType }, low[InterfaceType](0x3f)),
 		skip[UpdateForwardingParameters](IEDataNetworkAccessIdentifier, conditional),
-		refuse(opt(IEIPAddressAndPortReplacement, conditional, func(p *UpdateForwardingParameters) *Optional[AddressReplacement] { return &p.Replacement }, addressReplacement), (*UpdateForwardingParameters).noted),
+		opt(IEIPAddressAndPortReplacement, conditional, func(p *UpdateForwardingParameters) *Optional[AddressReplacement] { return &p.Replacement }, addressReplacement),
 		note(IEMetadata, conditional, (*UpdateForwardingParameters).noted),
 	},
 })

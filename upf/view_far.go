@@ -22,6 +22,7 @@ type FAR struct {
 	DSCP                 *uint8               `json:"dscp,omitempty"` // Transport Level Marking
 	ForwardingPolicy     string               `json:"forwarding_policy,omitempty"`
 	Redirect             *Redirect            `json:"redirect,omitempty"`
+	Replacement          *Replacement         `json:"ip_address_and_port_replacement,omitempty"`
 	Proxying             []string             `json:"proxying,omitempty"` // "ARP", "INS" (IPv6 Neighbour Solicitation)
 	Duplicates           []Duplicate          `json:"duplicating_parameters,omitempty"`
 	BARID                *uint8               `json:"bar_id,omitempty"`
@@ -86,6 +87,16 @@ type Redirect struct {
 	IPv6 netip.Addr `json:"ipv6,omitzero"`
 }
 
+// Replacement is an IP Address and Port number Replacement; what is absent stays.
+type Replacement struct {
+	DestinationIPv4 netip.Addr `json:"destination_ipv4,omitzero"`
+	DestinationIPv6 netip.Addr `json:"destination_ipv6,omitzero"`
+	DestinationPort uint16     `json:"destination_port,omitempty"`
+	SourceIPv4      netip.Addr `json:"source_ipv4,omitzero"`
+	SourceIPv6      netip.Addr `json:"source_ipv6,omitzero"`
+	SourcePort      uint16     `json:"source_port,omitempty"`
+}
+
 // Duplicate is where copies of packets go.
 type Duplicate struct {
 	DestinationInterface string               `json:"destination_interface"`
@@ -104,6 +115,11 @@ func (f *FAR) Notes() [][2]string {
 	}
 	if r := f.Redirect; r != nil {
 		list[2][1] = listed(r.URL, addressText(r.IPv4), addressText(r.IPv6))
+	}
+	if r := f.Replacement; r != nil {
+		list = append(list,
+			[2]string{"destination becomes", listed(addressText(r.DestinationIPv4), addressText(r.DestinationIPv6), portText(r.DestinationPort))},
+			[2]string{"source becomes", listed(addressText(r.SourceIPv4), addressText(r.SourceIPv6), portText(r.SourcePort))})
 	}
 	for i := range f.Duplicates {
 		list = append(list, [2]string{"copies to", f.Duplicates[i].String()})
@@ -139,6 +155,14 @@ func addressText(a netip.Addr) string {
 	return a.String()
 }
 
+// portText is "" if there is no port.
+func portText(port uint16) string {
+	if port == 0 {
+		return ""
+	}
+	return fmt.Sprintf("port %d", port)
+}
+
 func viewFAR(f *session.FAR) FAR {
 	v := FAR{ID: f.ID, ApplyAction: f.ApplyAction.String(), Incomplete: f.Incomplete(), BARID: viewOptional(f.BARID)}
 	for i := range f.Duplicates {
@@ -158,6 +182,12 @@ func viewFAR(f *session.FAR) FAR {
 	v.TrafficEndpoint, v.ForwardingPolicy = viewOptional(p.Endpoint), p.ForwardingPolicy
 	if r := p.Redirect; r != nil {
 		v.Redirect = &Redirect{URL: r.URL, IPv4: viewIPv4(r.IPv4), IPv6: viewIPv6(r.IPv6)}
+	}
+	if r := p.Replacement; r != nil {
+		v.Replacement = &Replacement{
+			DestinationIPv4: viewIPv4(r.DestinationIPv4), DestinationIPv6: viewIPv6(r.DestinationIPv6), DestinationPort: r.DestinationPort,
+			SourceIPv4: viewIPv4(r.SourceIPv4), SourceIPv6: viewIPv6(r.SourceIPv6), SourcePort: r.SourcePort,
+		}
 	}
 	if p.ProxyARP {
 		v.Proxying = append(v.Proxying, "ARP")

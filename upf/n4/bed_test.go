@@ -149,7 +149,7 @@ var (
 		N3Ipv4: fakeEndpoints, N3Ipv6: [][]byte{make([]byte, 16)}, ForwardingPolicies: []string{"gold"},
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true, FramedRoutes: true, Hosts: true, Marking: true,
 		PacketRate: true, Gbr: true, Duplicate: true, Redirect: true, Ethernet: true, Unstructured: true, Encapsulations: true,
-		BeforeEnforcement: true, ContainerDeletion: true,
+		BeforeEnforcement: true, ContainerDeletion: true, Replacement: true,
 	}
 	// fakeEndpoints are where the fake datapaths of all tests terminate GTP-U.
 	fakeEndpoints = []uint32{binary.BigEndian.Uint32(n3Addr[:]), binary.BigEndian.Uint32(n9Addr[:]), 0x0a030001, 0x0a090001}

@@ -36,6 +36,7 @@ func (c *Config) features(can Capabilities) pfcp.UPFunctionFeatures {
 		{can.GetFramedRoutes(), pfcp.UPFeatureFRRT | pfcp.UPFeatureIP6PL},
 		{can.GetRedirect(), pfcp.UPFeatureTREU},
 		{len(can.GetForwardingPolicies()) > 0, pfcp.UPFeatureTRST},
+		{can.GetReplacement(), pfcp.UPFeatureIPREP},
 	} {
 		if x.can {
 			f |= x.f

@@ -25,6 +25,7 @@ func TestFeatures(t *testing.T) {
 		{"delivery status", can(&api.Capabilities{Buffering: true, DroppedDownlink: true}),
 			pfcp.UPFeatureDDND | pfcp.UPFeatureDLBD | pfcp.UPFeatureUDBC | pfcp.UPFeatureDDDS},
 		{"End Markers", can(&api.Capabilities{EndMarker: true}), pfcp.UPFeatureEMPU},
+		{"replacement", can(&api.Capabilities{Replacement: true}), pfcp.UPFeatureIPREP},
 		{"pools", Capabilities{UEAddresses: true}, pfcp.UPFeatureUEIP},
 		{"predefined rules", Capabilities{Predefined: true}, pfcp.UPFeatureADPDP},
 	} {

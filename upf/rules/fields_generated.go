@@ -41,6 +41,11 @@ func (m *forwardFields) set(out *api.Forward, from *session.ForwardingParameters
 		out.Redirect = new(api.Redirect)
 		new(redirectFields).set(out.Redirect, from.Redirect)
 	}
+	out.Replacement = nil
+	if from.Replacement != nil {
+		out.Replacement = new(api.Replacement)
+		new(replacementFields).set(out.Replacement, from.Replacement)
+	}
 	out.ProxyArp = from.ProxyARP
 	out.ProxyNd = from.ProxyND
 }
@@ -102,6 +107,20 @@ func (redirectFields) set(out *api.Redirect, from *session.Redirect) {
 	out.Url = from.URL
 	out.Ipv4 = ipv4(from.IPv4)
 	out.Ipv6 = ipv6(&from.IPv6)
+}
+
+// replacementFields is memory for what a Replacement points to.
+type replacementFields struct {
+}
+
+// set sets all fields of out that have one in from, also to nothing.
+func (replacementFields) set(out *api.Replacement, from *session.Replacement) {
+	out.DestinationIpv4 = ipv4(from.DestinationIPv4)
+	out.DestinationIpv6 = ipv6(&from.DestinationIPv6)
+	out.DestinationPort = uint32(from.DestinationPort)
+	out.SourceIpv4 = ipv4(from.SourceIPv4)
+	out.SourceIpv6 = ipv6(&from.SourceIPv6)
+	out.SourcePort = uint32(from.SourcePort)
 }
 
 // filterFields is memory for what a Filter points to.

@@ -19,7 +19,7 @@ var able = &api.Capabilities{
 	N3Ipv4: []uint32{0x0a030001}, N3Ipv6: [][]byte{make([]byte, 16)},
 	TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true, FramedRoutes: true, Hosts: true,
 	Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true, Ethernet: true, Unstructured: true,
-	Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true, ContainerDeletion: true,
+	Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true, ContainerDeletion: true, Replacement: true,
 	ForwardingPolicies: []string{"gold"},
 }
 
@@ -99,6 +99,8 @@ func TestLacking(t *testing.T) {
 		}, about(session.RuleFAR, 1)},
 		{"redirection", func(c *api.Capabilities) { c.Redirect = false },
 			func(e *session.Establishment) { up(e).Redirect = &session.Redirect{URL: "http://a/"} }, about(session.RuleFAR, 2)},
+		{"replacement", func(c *api.Capabilities) { c.Replacement = false },
+			func(e *session.Establishment) { up(e).Replacement = &session.Replacement{DestinationPort: 1} }, about(session.RuleFAR, 2)},
 		{"policy", func(c *api.Capabilities) { c.ForwardingPolicies = nil },
 			func(e *session.Establishment) { up(e).ForwardingPolicy = "gold" }, about(session.RuleFAR, 2)},
 		{"policy of a copy", func(c *api.Capabilities) { c.ForwardingPolicies = nil }, func(e *session.Establishment) {

@@ -62,6 +62,9 @@ type ForwardingParameters struct {
 	// ForwardingPolicy is a Forwarding Policy Identifier; empty: none.
 	ForwardingPolicy string    `record:"15.0" api:"ForwardingPolicy"`
 	Redirect         *Redirect `record:"15.1" api:"Redirect"` // nil: none; never changed once it is made
+	// Replacement is an IP Address and Port number Replacement; nil: none; never changed
+	// once it is made.
+	Replacement *Replacement `record:"15.4" api:"Replacement"`
 	// ProxyARP and ProxyND: the UP function answers for the UE's data network.
 	// Source: TS 29.244 V18.6.0, 8.2.99.
 	ProxyARP bool `record:"15.2" api:"ProxyArp"`
@@ -74,6 +77,17 @@ type Redirect struct {
 	URL  string `record:"0.0" api:"Url"` // empty: none
 	IPv4 IPv4   `record:"1" api:"Ipv4"`
 	IPv6 IPv6   `record:"2" api:"Ipv6"`
+}
+
+// Replacement is what takes the place of addresses and ports of user packets; zero: they
+// stay. Source: TS 29.244 V18.6.0, 8.2.200.
+type Replacement struct {
+	DestinationIPv4 IPv4   `record:"0" api:"DestinationIpv4"`
+	DestinationIPv6 IPv6   `record:"1" api:"DestinationIpv6"`
+	DestinationPort uint16 `record:"3" api:"DestinationPort"`
+	SourceIPv4      IPv4   `record:"4" api:"SourceIpv4"`
+	SourceIPv6      IPv6   `record:"5" api:"SourceIpv6"`
+	SourcePort      uint16 `record:"7" api:"SourcePort"`
 }
 
 // OuterHeaderCreation is what is put around a packet; GTP-U with TEID 0: nothing.
@@ -141,6 +155,7 @@ type UpdateFAR struct {
 	Endpoint             Optional[uint8]
 	ForwardingPolicy     Optional[string]
 	Redirect             Optional[*Redirect]
+	Replacement          Optional[*Replacement]
 	// Duplicates are Update Duplicating Parameters, in the order of those of the
 	// FAR; further ones are new.
 	Duplicates []UpdateDuplicate
@@ -194,6 +209,7 @@ func (u *UpdateFAR) apply(f *FAR) {
 	}
 	set(&p.ForwardingPolicy, u.ForwardingPolicy)
 	set(&p.Redirect, u.Redirect)
+	set(&p.Replacement, u.Replacement)
 }
 
 // applyDuplicates makes the FAR's Duplicates anew if any of them changes.

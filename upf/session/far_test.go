@@ -55,6 +55,15 @@ func TestUpdateRareFAR(t *testing.T) {
 			t.Errorf("%s: policy %q, redirection (-want +got):\n%s", tc.name, got.Forwarding.ForwardingPolicy, d)
 		}
 	}
+	for _, want := range []*Replacement{{DestinationIPv4: IPv4{10, 9, 0, 1}, DestinationPort: 8080}, nil} {
+		up := UpdateFAR{ID: 1, HasForwarding: true, Replacement: Some(want)}
+		if _, err := modify(m, &Modification{SEID: s.SEID, Owner: 1, UpdateFARs: []UpdateFAR{up}}); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, dp.sessions[s.SEID].FAR(1).Forwarding.Replacement); d != "" {
+			t.Errorf("replacement (-want +got):\n%s", d)
+		}
+	}
 	bad := UpdateFAR{ID: 1, Duplicates: []UpdateDuplicate{{OuterHeaderCreation: Some(OuterHeaderCreation{TEID: 4})}}}
 	_, err = modify(m, &Modification{SEID: s.SEID, Owner: 1, UpdateFARs: []UpdateFAR{bad}})
 	checkError(t, err, Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrIncomplete})

@@ -292,7 +292,7 @@ func (x *FAR) write(w *writer) {
 		uint64(x.Forwarding.OuterHeaderCreation.Port),
 		plus1(x.Forwarding.OuterHeaderCreation.CTAG),
 		plus1(x.Forwarding.OuterHeaderCreation.STAG),
-		pack(x.Forwarding.ForwardingPolicy != "", x.Forwarding.Redirect != nil, x.Forwarding.ProxyARP, x.Forwarding.ProxyND),
+		pack(x.Forwarding.ForwardingPolicy != "", x.Forwarding.Redirect != nil, x.Forwarding.ProxyARP, x.Forwarding.ProxyND, x.Forwarding.Replacement != nil),
 		uint64(len(x.Duplicates)),
 		plus1(x.Forwarding.InterfaceType),
 	}
@@ -306,6 +306,9 @@ func (x *FAR) write(w *writer) {
 	if x.Forwarding.Redirect != nil {
 		x.Forwarding.Redirect.write(w)
 	}
+	if x.Forwarding.Replacement != nil {
+		x.Forwarding.Replacement.write(w)
+	}
 	for i := range x.Duplicates {
 		x.Duplicates[i].write(w)
 	}
@@ -315,7 +318,7 @@ func (x *FAR) read(r *reader) {
 	var v [18]uint64
 	r.fields(v[:])
 	r.flags(v[2], 3)
-	r.flags(v[15], 4)
+	r.flags(v[15], 5)
 	x.ID = narrow[uint32](r, v[0])
 	x.ApplyAction = narrow[ApplyAction](r, v[1])
 	x.HasForwarding = v[2]>>0&1 != 0
@@ -343,6 +346,10 @@ func (x *FAR) read(r *reader) {
 	if x.Forwarding.Redirect = nil; v[15]>>1&1 != 0 && !r.bad {
 		x.Forwarding.Redirect = new(Redirect)
 		x.Forwarding.Redirect.read(r)
+	}
+	if x.Forwarding.Replacement = nil; v[15]>>4&1 != 0 && !r.bad {
+		x.Forwarding.Replacement = new(Replacement)
+		x.Forwarding.Replacement.read(r)
 	}
 	x.Duplicates = list[Duplicate](r, v[16])
 	for i := range x.Duplicates {
@@ -876,6 +883,33 @@ func (x *Redirect) read(r *reader) {
 	if x.URL = ""; v[0]>>0&1 != 0 {
 		x.URL = r.text()
 	}
+}
+
+func (x *Replacement) write(w *writer) {
+	n1 := ipv6Pair(x.DestinationIPv6)
+	n5 := ipv6Pair(x.SourceIPv6)
+	v := [8]uint64{
+		ipv4Number(x.DestinationIPv4),
+		n1[0],
+		n1[1],
+		uint64(x.DestinationPort),
+		ipv4Number(x.SourceIPv4),
+		n5[0],
+		n5[1],
+		uint64(x.SourcePort),
+	}
+	w.fields(v[:])
+}
+
+func (x *Replacement) read(r *reader) {
+	var v [8]uint64
+	r.fields(v[:])
+	x.DestinationIPv4 = numberIPv4(r, v[0])
+	x.DestinationIPv6 = pairIPv6(r, v[1:3])
+	x.DestinationPort = narrow[uint16](r, v[3])
+	x.SourceIPv4 = numberIPv4(r, v[4])
+	x.SourceIPv6 = pairIPv6(r, v[5:7])
+	x.SourcePort = narrow[uint16](r, v[7])
 }
 
 func (x *Duplicate) write(w *writer) {
