@@ -2364,258 +2364,8 @@ func (x *BAR) GetDurationMs() uint32 {
 	return 0
 }
 
-// SessionUsage is what a datapath counted for a session.
-type SessionUsage struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Rules         []*Usage               `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"` // in the order of Session.rules
-	Urrs          []*URRUsage            `protobuf:"bytes,2,rep,name=urrs,proto3" json:"urrs,omitempty"`   // in the order of Session.urrs
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SessionUsage) Reset() {
-	*x = SessionUsage{}
-	mi := &file_datapath_api_rules_proto_msgTypes[23]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SessionUsage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SessionUsage) ProtoMessage() {}
-
-func (x *SessionUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[23]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SessionUsage.ProtoReflect.Descriptor instead.
-func (*SessionUsage) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{23}
-}
-
-func (x *SessionUsage) GetRules() []*Usage {
-	if x != nil {
-		return x.Rules
-	}
-	return nil
-}
-
-func (x *SessionUsage) GetUrrs() []*URRUsage {
-	if x != nil {
-		return x.Urrs
-	}
-	return nil
-}
-
-// Usage is what a datapath counted for one rule since it was first installed.
-// Octets are those of the user packet, from its IP header on.
-type Usage struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	PdrId          uint32                 `protobuf:"varint,1,opt,name=pdr_id,json=pdrId,proto3" json:"pdr_id,omitempty"`
-	Packets        uint64                 `protobuf:"varint,2,opt,name=packets,proto3" json:"packets,omitempty"`                                     // forwarded
-	Octets         uint64                 `protobuf:"varint,3,opt,name=octets,proto3" json:"octets,omitempty"`                                       // forwarded
-	DroppedPackets uint64                 `protobuf:"varint,4,opt,name=dropped_packets,json=droppedPackets,proto3" json:"dropped_packets,omitempty"` // matched, then dropped by gate, meter or FAR
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *Usage) Reset() {
-	*x = Usage{}
-	mi := &file_datapath_api_rules_proto_msgTypes[24]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Usage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Usage) ProtoMessage() {}
-
-func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[24]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Usage.ProtoReflect.Descriptor instead.
-func (*Usage) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{24}
-}
-
-func (x *Usage) GetPdrId() uint32 {
-	if x != nil {
-		return x.PdrId
-	}
-	return 0
-}
-
-func (x *Usage) GetPackets() uint64 {
-	if x != nil {
-		return x.Packets
-	}
-	return 0
-}
-
-func (x *Usage) GetOctets() uint64 {
-	if x != nil {
-		return x.Octets
-	}
-	return 0
-}
-
-func (x *Usage) GetDroppedPackets() uint64 {
-	if x != nil {
-		return x.DroppedPackets
-	}
-	return 0
-}
-
-// URRUsage is what was counted for one URR since it was installed. It never
-// decreases, and survives a restart of the datapath's process.
-type URRUsage struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	UrrId           uint32                 `protobuf:"varint,1,opt,name=urr_id,json=urrId,proto3" json:"urr_id,omitempty"`
-	UplinkOctets    uint64                 `protobuf:"varint,2,opt,name=uplink_octets,json=uplinkOctets,proto3" json:"uplink_octets,omitempty"`
-	DownlinkOctets  uint64                 `protobuf:"varint,3,opt,name=downlink_octets,json=downlinkOctets,proto3" json:"downlink_octets,omitempty"`
-	UplinkPackets   uint64                 `protobuf:"varint,4,opt,name=uplink_packets,json=uplinkPackets,proto3" json:"uplink_packets,omitempty"`
-	DownlinkPackets uint64                 `protobuf:"varint,5,opt,name=downlink_packets,json=downlinkPackets,proto3" json:"downlink_packets,omitempty"`
-	// Downlink, dropped instead of buffered or paged for.
-	DroppedDownlinkPackets uint64 `protobuf:"varint,6,opt,name=dropped_downlink_packets,json=droppedDownlinkPackets,proto3" json:"dropped_downlink_packets,omitempty"`
-	DroppedDownlinkOctets  uint64 `protobuf:"varint,7,opt,name=dropped_downlink_octets,json=droppedDownlinkOctets,proto3" json:"dropped_downlink_octets,omitempty"`
-	// What was counted when VOLUME_THRESHOLD was last raised; all 0: it never was.
-	ReachedUplinkOctets    uint64 `protobuf:"varint,8,opt,name=reached_uplink_octets,json=reachedUplinkOctets,proto3" json:"reached_uplink_octets,omitempty"`
-	ReachedDownlinkOctets  uint64 `protobuf:"varint,9,opt,name=reached_downlink_octets,json=reachedDownlinkOctets,proto3" json:"reached_downlink_octets,omitempty"`
-	ReachedUplinkPackets   uint64 `protobuf:"varint,10,opt,name=reached_uplink_packets,json=reachedUplinkPackets,proto3" json:"reached_uplink_packets,omitempty"`
-	ReachedDownlinkPackets uint64 `protobuf:"varint,11,opt,name=reached_downlink_packets,json=reachedDownlinkPackets,proto3" json:"reached_downlink_packets,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
-}
-
-func (x *URRUsage) Reset() {
-	*x = URRUsage{}
-	mi := &file_datapath_api_rules_proto_msgTypes[25]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *URRUsage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*URRUsage) ProtoMessage() {}
-
-func (x *URRUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[25]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use URRUsage.ProtoReflect.Descriptor instead.
-func (*URRUsage) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{25}
-}
-
-func (x *URRUsage) GetUrrId() uint32 {
-	if x != nil {
-		return x.UrrId
-	}
-	return 0
-}
-
-func (x *URRUsage) GetUplinkOctets() uint64 {
-	if x != nil {
-		return x.UplinkOctets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetDownlinkOctets() uint64 {
-	if x != nil {
-		return x.DownlinkOctets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetUplinkPackets() uint64 {
-	if x != nil {
-		return x.UplinkPackets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetDownlinkPackets() uint64 {
-	if x != nil {
-		return x.DownlinkPackets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetDroppedDownlinkPackets() uint64 {
-	if x != nil {
-		return x.DroppedDownlinkPackets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetDroppedDownlinkOctets() uint64 {
-	if x != nil {
-		return x.DroppedDownlinkOctets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetReachedUplinkOctets() uint64 {
-	if x != nil {
-		return x.ReachedUplinkOctets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetReachedDownlinkOctets() uint64 {
-	if x != nil {
-		return x.ReachedDownlinkOctets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetReachedUplinkPackets() uint64 {
-	if x != nil {
-		return x.ReachedUplinkPackets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetReachedDownlinkPackets() uint64 {
-	if x != nil {
-		return x.ReachedDownlinkPackets
-	}
-	return 0
-}
-
-// Capabilities is what a datapath can do; the control plane refuses the rest.
+// Capabilities is what a datapath can do; datapath.Check refuses the rest. What can be
+// done or not is a bool.
 type Capabilities struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	Name               string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // "xdp"
@@ -2649,7 +2399,7 @@ type Capabilities struct {
 
 func (x *Capabilities) Reset() {
 	*x = Capabilities{}
-	mi := &file_datapath_api_rules_proto_msgTypes[26]
+	mi := &file_datapath_api_rules_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2411,7 @@ func (x *Capabilities) String() string {
 func (*Capabilities) ProtoMessage() {}
 
 func (x *Capabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[26]
+	mi := &file_datapath_api_rules_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +2424,7 @@ func (x *Capabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
 func (*Capabilities) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{26}
+	return file_datapath_api_rules_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Capabilities) GetName() string {
@@ -3053,28 +2803,7 @@ const file_datapath_api_rules_proto_rawDesc = "" +
 	"\x15notification_delay_ms\x18\x02 \x01(\rR\x13notificationDelayMs\x12\x18\n" +
 	"\apackets\x18\x03 \x01(\rR\apackets\x12\x1f\n" +
 	"\vduration_ms\x18\x04 \x01(\rR\n" +
-	"durationMs\"g\n" +
-	"\fSessionUsage\x12*\n" +
-	"\x05rules\x18\x01 \x03(\v2\x14.plumbline.api.UsageR\x05rules\x12+\n" +
-	"\x04urrs\x18\x02 \x03(\v2\x17.plumbline.api.URRUsageR\x04urrs\"y\n" +
-	"\x05Usage\x12\x15\n" +
-	"\x06pdr_id\x18\x01 \x01(\rR\x05pdrId\x12\x18\n" +
-	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x16\n" +
-	"\x06octets\x18\x03 \x01(\x04R\x06octets\x12'\n" +
-	"\x0fdropped_packets\x18\x04 \x01(\x04R\x0edroppedPackets\"\x8f\x04\n" +
-	"\bURRUsage\x12\x15\n" +
-	"\x06urr_id\x18\x01 \x01(\rR\x05urrId\x12#\n" +
-	"\ruplink_octets\x18\x02 \x01(\x04R\fuplinkOctets\x12'\n" +
-	"\x0fdownlink_octets\x18\x03 \x01(\x04R\x0edownlinkOctets\x12%\n" +
-	"\x0euplink_packets\x18\x04 \x01(\x04R\ruplinkPackets\x12)\n" +
-	"\x10downlink_packets\x18\x05 \x01(\x04R\x0fdownlinkPackets\x128\n" +
-	"\x18dropped_downlink_packets\x18\x06 \x01(\x04R\x16droppedDownlinkPackets\x126\n" +
-	"\x17dropped_downlink_octets\x18\a \x01(\x04R\x15droppedDownlinkOctets\x122\n" +
-	"\x15reached_uplink_octets\x18\b \x01(\x04R\x13reachedUplinkOctets\x126\n" +
-	"\x17reached_downlink_octets\x18\t \x01(\x04R\x15reachedDownlinkOctets\x124\n" +
-	"\x16reached_uplink_packets\x18\n" +
-	" \x01(\x04R\x14reachedUplinkPackets\x128\n" +
-	"\x18reached_downlink_packets\x18\v \x01(\x04R\x16reachedDownlinkPackets\"\xc1\x06\n" +
+	"durationMs\"\xc1\x06\n" +
 	"\fCapabilities\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fmax_sessions\x18\x02 \x01(\x04R\vmaxSessions\x12\x17\n" +
@@ -3150,7 +2879,7 @@ func file_datapath_api_rules_proto_rawDescGZIP() []byte {
 }
 
 var file_datapath_api_rules_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_datapath_api_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_datapath_api_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_datapath_api_rules_proto_goTypes = []any{
 	(PDUType)(0),                // 0: plumbline.api.PDUType
 	(Unwrap)(0),                 // 1: plumbline.api.Unwrap
@@ -3181,10 +2910,7 @@ var file_datapath_api_rules_proto_goTypes = []any{
 	(*URR)(nil),                 // 26: plumbline.api.URR
 	(*Volume)(nil),              // 27: plumbline.api.Volume
 	(*BAR)(nil),                 // 28: plumbline.api.BAR
-	(*SessionUsage)(nil),        // 29: plumbline.api.SessionUsage
-	(*Usage)(nil),               // 30: plumbline.api.Usage
-	(*URRUsage)(nil),            // 31: plumbline.api.URRUsage
-	(*Capabilities)(nil),        // 32: plumbline.api.Capabilities
+	(*Capabilities)(nil),        // 29: plumbline.api.Capabilities
 }
 var file_datapath_api_rules_proto_depIdxs = []int32{
 	8,  // 0: plumbline.api.Change.session:type_name -> plumbline.api.Session
@@ -3226,13 +2952,11 @@ var file_datapath_api_rules_proto_depIdxs = []int32{
 	25, // 36: plumbline.api.QER.downlink_packet_rate:type_name -> plumbline.api.PacketRate
 	27, // 37: plumbline.api.URR.threshold:type_name -> plumbline.api.Volume
 	27, // 38: plumbline.api.URR.quota:type_name -> plumbline.api.Volume
-	30, // 39: plumbline.api.SessionUsage.rules:type_name -> plumbline.api.Usage
-	31, // 40: plumbline.api.SessionUsage.urrs:type_name -> plumbline.api.URRUsage
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_datapath_api_rules_proto_init() }
@@ -3253,7 +2977,7 @@ func file_datapath_api_rules_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_datapath_api_rules_proto_rawDesc), len(file_datapath_api_rules_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   27,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
