@@ -20,8 +20,7 @@ func (o *offload) can(r *stages.Rule, k datapath.Key) bool {
 	switch {
 	case !limited:
 		return false
-	case r.Ethernet != nil, r.Opaque, r.Unwrap != api.Unwrap_UNWRAP_NONE, r.Wrap != nil, r.Redirect != nil,
-		len(r.Copies) > 0, r.DropsContainer, r.Marks != stages.Marks{}:
+	case r.SlowOnly, r.Ethernet != nil, r.Opaque, len(r.Copies) > 0, r.Marks != stages.Marks{}:
 		return false
 	case !quiet(r):
 		return false
@@ -30,7 +29,7 @@ func (o *offload) can(r *stages.Rule, k datapath.Key) bool {
 	case r.Action != api.Action_FORW:
 		return false
 	case r.Outer != nil:
-		return r.Outer.Local.IsValid() && !r.Outer.ToCP && !datapath.Has(o.endpoints, r.Outer.Peer)
+		return r.Outer.Local.IsValid() && !datapath.Has(o.endpoints, r.Outer.Peer)
 	case !k.Local.IsValid(): // from one data network to another
 		return false
 	}

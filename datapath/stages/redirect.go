@@ -94,6 +94,25 @@ func NewRedirects(secret []byte) *Redirects {
 	}
 }
 
+// leave is what becomes of a packet that nothing stops any more.
+func (s *Stages) leave(r *Rule, a arrived) Out {
+	if r.Redirect != nil {
+		return s.redirect(r, a)
+	}
+	if !r.Uplink && !r.Opaque {
+		a.user = s.Redirects.back(a.user, s.Now())
+	}
+	if to := r.FAR.GetReplacement(); to != nil {
+		a.user = a.user.replaced(to)
+		if r.departs(a) && s.Hosts != nil && s.Hosts.Has(a.user.destination()) {
+			r.CountDropped()
+			return Out{Reason: datapath.DropLocal, Rule: r}
+		}
+	}
+	s.Measure(r, len(a.user))
+	return s.out(r, a)
+}
+
 // redirect treats an uplink packet whose FAR redirects.
 func (s *Stages) redirect(r *Rule, a arrived) Out {
 	if r.Redirect.URL != "" {
@@ -281,6 +300,44 @@ func (u user) withAddress(source bool, to netip.Addr) user {
 		change(sum)
 		if binary.BigEndian.Uint16(sum) == 0 {
 			sum[0], sum[1] = 0xff, 0xff // UDP's 0 is none; the same to the others
+		}
+	}
+	return out
+}
+
+// replaced returns a copy of u with what an IP Address and Port number Replacement names.
+// Later fragments have no ports: their packet is identified by its addresses.
+// Source: TS 29.244 V18.6.0, 5.33.3 and 8.2.200.
+func (u user) replaced(by *api.Replacement) user {
+	out := append(user(nil), u...)
+	for _, e := range []struct {
+		source bool
+		v4     uint32
+		v6     []byte
+		port   uint32
+	}{
+		{false, by.GetDestinationIpv4(), by.GetDestinationIpv6(), by.GetDestinationPort()},
+		{true, by.GetSourceIpv4(), by.GetSourceIpv6(), by.GetSourcePort()},
+	} {
+		if v6 := u.isIPv6(); !v6 && e.v4 != 0 {
+			out = out.withAddress(e.source, ipv4(e.v4))
+		} else if v6 && len(e.v6) == 16 {
+			out = out.withAddress(e.source, netip.AddrFrom16([16]byte(e.v6)))
+		}
+		p, at := out.upper(), 2
+		if e.source {
+			at = 0
+		}
+		if e.port == 0 || !p.hasPorts() || p.protocol == inet.ProtoSCTP { // SCTP: a CRC over all of it
+			continue
+		}
+		before := binary.BigEndian.Uint16(p.payload[at:])
+		binary.BigEndian.PutUint16(p.payload[at:], uint16(e.port))
+		if sum := out.upperSum(); sum != nil {
+			adjust(sum, before, uint16(e.port))
+			if binary.BigEndian.Uint16(sum) == 0 {
+				sum[0], sum[1] = 0xff, 0xff
+			}
 		}
 	}
 	return out
