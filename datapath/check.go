@@ -11,6 +11,11 @@ import (
 // has cannot do, and what no control plane may ask for. Drivers call it before
 // anything else, so that all refuse the same with the same words.
 //
+// It is the one judge of what a datapath can do. What TS 29.244 allows has been
+// judged by package session before. Numbers, lengths and references are looked at
+// here all the same: an agent takes changes from Redis, and no change may lead a
+// datapath out of its tables.
+//
 // Errors: [RuleError] about the rule, wrapping [ErrUnsupported] or [ErrNoRule].
 func Check(c *api.Change, has *api.Capabilities) error {
 	if c.GetSeid() == 0 {
@@ -83,7 +88,7 @@ func checkType(s *api.Session, has *api.Capabilities) error {
 		need{api.PDUType_name[int32(kind)] == "", false, "unknown PDU session type"},
 	)
 	if what != "" {
-		return fmt.Errorf("datapath: %s: %w", what, ErrUnsupported)
+		return fmt.Errorf("datapath: %s: %w", what, ErrPDUType)
 	}
 	return nil
 }

@@ -73,6 +73,8 @@ func TestEachCapability(t *testing.T) {
 			func(s *api.Session) {
 				uplink(s).Forward.Duplicates = []*api.Duplicate{{DestinationInterface: api.Interface_CORE}}
 			}, api.RuleType_FAR_RULE, 11},
+		{"replacement", func(h *api.Capabilities) { h.Replacement = false },
+			func(s *api.Session) { uplink(s).Forward.Replacement = &api.Replacement{DestinationPort: 1} }, api.RuleType_FAR_RULE, 11},
 		{"redirect", func(h *api.Capabilities) { h.Redirect = false },
 			func(s *api.Session) { uplink(s).Forward.Redirect = &api.Redirect{Url: "http://example.org/"} }, api.RuleType_FAR_RULE, 11},
 		{"Forwarding Policy", func(h *api.Capabilities) { h.ForwardingPolicies = []string{"other"} },
@@ -157,6 +159,10 @@ func TestBounds(t *testing.T) {
 		"a copy to ourselves": up(func(r *api.Rule) {
 			r.Forward.Duplicates = []*api.Duplicate{{OuterHeaderCreation: &api.OuterHeaderCreation{Ipv4: 1, Teid: 1}}}
 		}),
+		"replacement by 4 octets of IPv6": up(func(r *api.Rule) {
+			r.Forward.Replacement = &api.Replacement{SourceIpv6: make([]byte, 4)}
+		}),
+		"replacement by port 65536":    up(func(r *api.Rule) { r.Forward.Replacement = &api.Replacement{SourcePort: 65536} }),
 		"redirect to nowhere":          redirect(&api.Redirect{}),
 		"redirect to two places":       redirect(&api.Redirect{Ipv4: 1, Url: "http://example.org"}),
 		"a URL with a line end":        redirect(&api.Redirect{Url: "http://example.org/\r\nSet-Cookie: a=b"}),

@@ -14,7 +14,7 @@ var bare = &api.Capabilities{Name: "bare", N3Ipv4: []uint32{1}}
 var all = &api.Capabilities{
 	Name: "all", N3Ipv4: []uint32{1}, N3Ipv6: [][]byte{make([]byte, 16)},
 	TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
-	FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
+	FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true, Replacement: true,
 	Ethernet: true, Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
 	ContainerDeletion:  true,
 	ForwardingPolicies: []string{"proxy"}, NetworkInstances: []string{"internet"},
@@ -59,7 +59,7 @@ func TestCapabilities(t *testing.T) {
 		}, api.RuleType_PDR_RULE, 1},
 		{"tunnel to tunnel", func(_ *api.Change, s *api.Session) {
 			s.Rules[0].Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Teid: 7, Ipv4: 3}
-		}, api.RuleType_FAR_RULE, 11},
+		}, api.RuleType_PDR_RULE, 1},
 		{"a URR", func(_ *api.Change, s *api.Session) {
 			s.Urrs = []*api.URR{{Id: 4}}
 			s.Rules[1].UrrIds = []uint32{4}

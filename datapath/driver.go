@@ -66,6 +66,7 @@ var (
 	ErrClash       = errors.New("held by another session")
 	ErrNoRule      = errors.New("no such rule in the session")
 	ErrClosed      = errors.New("the datapath is closed")
+	ErrPDUType     = fmt.Errorf("PDU session type: %w", ErrUnsupported)
 )
 
 // RuleError says which rule of a change could not be applied.

@@ -1,6 +1,10 @@
 package datapath
 
-import "github.com/plumbline-upf/plumbline/datapath/api"
+import (
+	"slices"
+
+	"github.com/plumbline-upf/plumbline/datapath/api"
+)
 
 // Way says where a datapath does something.
 type Way string
@@ -82,7 +86,7 @@ func etherFiltered(f *api.EthernetFilter) func(s *api.Session) {
 func number(n uint32) *uint32 { return &n }
 
 // Elements are in the order of docs/rules.md.
-var Elements = []Element{
+var Elements = slices.Concat([]Element{
 	{"PDI", "Source Interface, Local F-TEID, UE IP Address", "8.2.2, 8.2.3, 8.2.62", func(*api.Session) {}, Done, Program, Vectors, Pipeline},
 	{"PDI", "Local F-TEID over IPv6", "8.2.3", func(s *api.Session) {
 		up(s).Detect.FTeid.Ipv6 = []byte{0x20, 1, 0xd, 0xb8, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}
@@ -121,38 +125,7 @@ var Elements = []Element{
 		up(s).Forward.OuterHeaderCreation = down(s).GetForward().GetOuterHeaderCreation()
 	}, Done, SlowPath, SlowPath, SlowPath},
 	{"PDR", "Outer Header Removal: UDP/IP", "8.2.64", func(s *api.Session) { down(s).Unwrap = api.Unwrap_UNWRAP_UDP }, Done, SlowPath, SlowPath, SlowPath},
-	{"FAR", "Apply Action: DROP", "8.2.26", func(s *api.Session) { up(s).Forward.Action = api.Action_DROP }, Done, Program, Vectors, Pipeline},
-	{"FAR", "Apply Action: FORW", "8.2.26", func(s *api.Session) { up(s).Forward.Action = api.Action_FORW }, Done, Program, Vectors, Pipeline},
-	{"FAR", "none yet, or FORW without its tunnel", "7.5.2.2, 7.5.2.3", func(s *api.Session) {
-		down(s).Forward = &api.Forward{Incomplete: true}
-	}, Done, Program, Vectors, Pipeline},
-	{"FAR", "DROP since a quota is used up", "5.2.2.2.1", func(s *api.Session) {
-		down(s).Forward = &api.Forward{Spent: true}
-	}, Done, Program, Vectors, Pipeline},
-	{"FAR", "Apply Action: BUFF, NOCP", "8.2.26", func(s *api.Session) { down(s).Forward.Action, down(s).Forward.Notify = api.Action_BUFF, true }, Done, SlowPath, SlowPath, SlowPath},
-	{"FAR", "Apply Action: BDPN, DDPN", "8.2.26", func(s *api.Session) {
-		down(s).Forward.Action, down(s).Forward.NotifyDiscarded = api.Action_BUFF, true
-	}, Done, SlowPath, SlowPath, SlowPath},
-	{"FAR", "Apply Action: DUPL", "7.5.2.3-3", func(s *api.Session) {
-		up(s).Forward.Duplicates = []*api.Duplicate{{OuterHeaderCreation: down(s).GetForward().GetOuterHeaderCreation()}}
-	}, Done, Program, SlowPath, SlowPath},
-	{"FAR", "Outer Header Creation: GTP-U/UDP/IPv4", "8.2.56", func(*api.Session) {}, Done, Program, Vectors, Pipeline},
-	{"FAR", "Outer Header Creation: GTP-U/UDP/IPv6", "8.2.56", func(s *api.Session) {
-		down(s).Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Teid: 1, Ipv6: []byte{0x20, 1, 0xd, 0xb8, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}}
-	}, Done, Program, Vectors, Pipeline},
-	{"FAR", "Outer Header Creation out of a tunnel: N9, S5/S8-U, indirect forwarding", "8.2.56", func(s *api.Session) {
-		up(s).Detect.UeAddress = &api.UEAddress{Ipv4: up(s).GetDetect().GetUeAddress().GetIpv4()}
-		up(s).Forward.OuterHeaderCreation = down(s).GetForward().GetOuterHeaderCreation()
-	}, Done, Program, Vectors, Pipeline},
-	{"FAR", "Outer Header Creation: UDP/IP, IP", "8.2.56", overUDP, Done, SlowPath, SlowPath, SlowPath},
-	{"FAR", "Outer Header Creation: C-TAG, S-TAG", "8.2.56", framed(func(s *api.Session) {
-		up(s).Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Encapsulation: api.Encapsulation_TAG, CTag: number(1)}
-	}), Done, SlowPath, SlowPath, SlowPath},
-	{"FAR", "Transport Level Marking", "8.2.12", func(s *api.Session) { down(s).Forward.Dscp = number(46) }, Done, Program, Vectors, Pipeline},
-	{"FAR", "Redirect Information", "8.2.20", func(s *api.Session) { up(s).Forward.Redirect = &api.Redirect{Url: "http://example.org/"} }, Done, SlowPath, SlowPath, SlowPath},
-	{"FAR", "Proxying, beside the slow path's answers", "8.2.97", framed(func(s *api.Session) {
-		up(s).Forward.ProxyArp, down(s).Forward.ProxyArp, down(s).Forward.ProxyNd = true, true, true
-	}), Done, Program, SlowPath, SlowPath},
+}, farElements, []Element{
 	{"QER", "Gate Status", "8.2.7", limited(func(q *api.QER) { q.UplinkGateClosed = true }), Done, Program, Vectors, Pipeline},
 	{"QER", "QFI", "8.2.89", limited(func(q *api.QER) { q.Qfi = 5 }), Done, Program, Vectors, Pipeline},
 	{"QER", "MBR", "8.2.8", limited(func(q *api.QER) { q.UplinkMbrBps, q.DownlinkMbrBps = MaxMBR, MaxMBR }), Done, Program, Vectors, Pipeline},
@@ -186,4 +159,4 @@ var Elements = []Element{
 		overUDP(s)
 		down(s).Unwrap = api.Unwrap_UNWRAP_UDP
 	}, Done, SlowPath, SlowPath, SlowPath},
-}
+})

@@ -112,9 +112,8 @@ func (h Header) QFI() (qfi byte, ok bool) {
 // that the header announces.
 func Parse(b []byte) (Header, error) { return parse(b, Comprehended) }
 
-// ParseRelayed is Parse for who may be an intermediate node: an extension header of
-// unknown type that only an endpoint has to comprehend is no error. [Header.Foreign]
-// tells of it.
+// ParseRelayed is Parse for a possible intermediate node: an extension header of unknown type that
+// only an endpoint must comprehend is no error. [Header.Foreign] reports it.
 //
 // Source: TS 29.281 V18.1.0, figure 5.2.1-2.
 func ParseRelayed(b []byte) (Header, error) {
@@ -184,9 +183,8 @@ func skipExtensions(b []byte, passes func(t byte) bool) (int, error) {
 	return n, nil
 }
 
-// Comprehended reports whether an endpoint may go on after an extension header
-// of type t: either the type is one that this package knows, or its bit 8 is 0
-// (comprehension not required).
+// Comprehended reports whether an endpoint may continue after an extension header of type t: either
+// this package knows the type, or its bit 8 is 0 (comprehension not required).
 //
 // Source: TS 29.281 V18.1.0, figures 5.2.1-2 and 5.2.1-3.
 func Comprehended(t byte) bool {

@@ -28,7 +28,7 @@ type Marks struct {
 	PDUType byte // of a container that is made
 	QFI     byte // 1 to 63; 0: no container is made, and one that came keeps its own
 	RQI     bool
-	// NoContainer: those that came do not go on. QFI is 0.
+	// NoContainer removes received containers. QFI is 0.
 	NoContainer bool
 
 	HasPagingPolicy bool
@@ -37,8 +37,8 @@ type Marks struct {
 	ServiceClass    byte
 }
 
-// AppendGPDU appends the header of a G-PDU whose T-PDU has size octets and came
-// without one. It writes nothing behind the header: the T-PDU may stand there.
+// AppendGPDU appends the header of a G-PDU whose T-PDU has size octets and arrived without one. It
+// writes nothing after the header, where the T-PDU may be.
 //
 // Source: TS 29.281 V18.1.0, 5.1, 5.2.1 (the container should come first).
 func (m Marks) AppendGPDU(b []byte, teid uint32, size int) []byte {
@@ -56,13 +56,11 @@ func (m Marks) AppendGPDU(b []byte, teid uint32, size int) []byte {
 	return finishGPDU(b, start, next, size)
 }
 
-// AppendRelayed appends the header of a G-PDU that goes on through tunnel teid
-// after it came with header h, which [Parse] has let pass: the extension headers
-// that are to be forwarded, unchanged but for the marks and in their order. The
-// first PDU Session Container is marked; where there is none and a QFI is to be
-// marked, one of ours comes first. A Service Class Indicator of ours comes last
-// and in the place of others. The T-PDU has size octets; header and T-PDU must
-// not exceed 65535.
+// AppendRelayed appends the header of a G-PDU that is relayed to tunnel teid after it arrived with
+// header h, which [Parse] has accepted: the extension headers to forward, in order and unchanged
+// except for the marks. The first PDU Session Container is marked; if there is none and a QFI is to
+// be marked, a new one is put first. A new Service Class Indicator is put last and replaces others.
+// The T-PDU has size octets; header and T-PDU must not exceed 65535.
 //
 // Source: TS 29.281 V18.1.0, 5.1 and 5.2.1.
 func (m Marks) AppendRelayed(b []byte, h Header, teid uint32, size int) []byte {

@@ -4,8 +4,8 @@ package gtpu
 // tells the source port of the G-PDU. Source: TS 29.281 V18.1.0, 5.2.2.1.
 const ExtUDPPort = 0x40
 
-// extPDCPNumber is the one type that an intermediate node has to comprehend. We
-// do: it goes on to the target of a handover. Source: TS 29.281 V18.1.0, 5.2.2.2.
+// extPDCPNumber is the one type that an intermediate node must comprehend: it is relayed to the
+// target of a handover. Source: TS 29.281 V18.1.0, 5.2.2.2.
 const extPDCPNumber = 0xc0
 
 // Relayed reports whether an intermediate node forwards an extension header of

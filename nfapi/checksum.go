@@ -31,8 +31,7 @@ func checksum(g Generation, b []byte) uint32 {
 	return ^crc32.Update(sum, crc32.IEEETable, b[n:])
 }
 
-// Verify compares the checksum of a datagram whose header [Profile.ParseP7] has read,
-// and returns the one that it should have.
+// Verify compares the checksum of a datagram after [Profile.ParseP7], and returns the expected one.
 func (p Profile) Verify(h *Header, b []byte) (ChecksumState, uint32) {
 	if h.Generation == GenFAPI || len(b) < lenHeader(P7, h.Generation) {
 		return ChecksumAbsent, 0

@@ -4,8 +4,7 @@ package nfapi
 // takes 140. OpenAirInterface has 8 octets.
 const DCIPayloadLen = 18
 
-// decodeDCIPayloadBig reads the host memory of OpenAirInterface, whose lowest octet
-// is the first.
+// decodeDCIPayloadBig reads the host memory of OpenAirInterface, lowest octet first.
 func decodeDCIPayloadBig(s *scratch, m *DCI, b []byte, o int) int {
 	n := (int(m.PayloadSizeBits) + 7) / 8
 	if n > DCIPayloadLen {

@@ -9,7 +9,7 @@ import (
 // Generation is the form of a header.
 type Generation uint8
 
-// The generations. Source: SCF 225, as OpenAirInterface has it.
+// The generations. Source: SCF 225, as implemented by OpenAirInterface.
 const (
 	Gen2025 Generation = iota // P5 10 octets, P7 18: length of 32 bits
 	Gen2024                   // P5 8 octets, P7 16: length of 16 bits
@@ -69,8 +69,7 @@ func lenHeader(plane Plane, g Generation) int {
 func (p Profile) HeaderLen(plane Plane) int { return lenHeader(plane, p.Generation()) }
 
 // Header is that of a P5 or P7 message. Length is what is on the wire: on P5 and in
-// FAPI the octets of the body, on P7 those of the segment with its header. Encoding
-// counts it anew.
+// FAPI the octets of the body, on P7 those of the segment with its header. Encoding recomputes it.
 type Header struct {
 	Generation Generation
 	PhyID      uint16 // GenFAPI: the opaque handle

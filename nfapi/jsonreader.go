@@ -31,7 +31,7 @@ func (r *jsonReader) take(name string) any {
 	return v
 }
 
-// done reports fields that nobody has asked for.
+// done reports fields that were not read.
 func (r *jsonReader) done() {
 	if len(r.fields) > 0 {
 		r.fail("", "no field %q here", slices.Sorted(maps.Keys(r.fields))[0])
@@ -141,7 +141,7 @@ func (r *jsonReader) list(name string) []any {
 	return list
 }
 
-// objects reads numbers that stand in objects of one field.
+// objects reads numbers in objects of one field.
 func (r *jsonReader) objects(name, key string) []byte {
 	var out []byte
 	for i, v := range r.list(name) {

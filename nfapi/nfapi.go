@@ -9,31 +9,29 @@
 //	    │ header 16,18 │ body, or a segment of it │   UDP, one datagram each
 //	    └──────────────┴──────────────────────────┘
 //
-// A datagram is taken apart so: [ParseP7] finds the header, [Profile.Verify] looks
-// at the checksum, [Reassembly] joins segments, [Profile.PeekSlot] reads SFN and
-// slot of a body, and [Message.DecodeBody] reads it into a structure that is used
-// again and again. [Profile.EncodeP7] and [Profile.Segments] go the other way.
+// A datagram is decoded in steps: [ParseP7] parses the header, [Profile.Verify] verifies the
+// checksum, [Reassembly] joins segments, [Profile.PeekSlot] reads SFN and slot of a body, and
+// [Message.DecodeBody] decodes it into a reusable structure. [Profile.EncodeP7] and
+// [Profile.Segments] encode.
 //
-// A [Profile] is the peer: what OpenAirInterface sends differs between its versions
-// and from SCF 222. The structures, decoders and encoders are generated from the
-// layouts in internal/gen: straight code for each profile with one bounds check for
-// each run of fields of fixed size. So is the JSON view, docs/nfapi-messages.md and
-// the dissector for Wireshark.
+// A [Profile] describes the peer: the layouts of OpenAirInterface differ between its versions and
+// from SCF 222. The structures, decoders and encoders are generated from the layouts in
+// internal/gen: straight-line code for each profile with one bounds check for each run of fields of
+// fixed size. The JSON view, docs/nfapi-messages.md and the Wireshark dissector are generated as
+// well.
 //
-// Bounds: each count is compared with the octets that are left before anything is
-// reserved for it, so what a message takes is bounded by its length, and that by
-// [MaxMessage]. PDUs of unknown type are stepped over by their size and kept.
+// Bounds: each count is checked against the remaining octets before memory is allocated for it, so
+// the memory of a message is bounded by its length, and that by [MaxMessage]. PDUs of unknown type
+// are skipped by their size and kept.
 //
-// Memory: a message keeps the lists that it once had, so decoding into it again
-// does not allocate. Octet strings (payload of RX_DATA.indication, UCI bits, Extra,
-// Trailing) share the datagram; the payload of TX_DATA.request, whose octets are in
-// another order on the wire, is copied into the message.
+// Memory: a message keeps its lists, so decoding into it again does not allocate. Octet strings
+// (payload of RX_DATA.indication, UCI bits, Extra, Trailing) share the datagram; the payload of
+// TX_DATA.request, whose octets are in another order on the wire, is copied into the message.
 //
-// Lengths are in octets, numbers native, times in microseconds. Nothing here is for
-// several goroutines at once, unless it says so.
+// Lengths are in octets, numbers native, times in microseconds. Nothing here is safe for concurrent
+// use, unless documented.
 //
-// Source: SCF 222.10.02 and 222.10.04, SCF 225, as OpenAirInterface develop 2025-09
-// has them.
+// Source: SCF 222.10.02 and 222.10.04, SCF 225, as implemented by OpenAirInterface develop 2025-09.
 package nfapi
 
 import (
@@ -76,9 +74,8 @@ func ParseProfile(name string) (Profile, error) {
 	return 0, fmt.Errorf("nfapi: no profile %q: there are %v", name, Profiles())
 }
 
-// MaxMessage is the longest message that is decoded, in octets, put together of
-// segments or not. An RX_DATA.indication of 100 MHz, 4 layers and 256QAM has less
-// than 160 kB.
+// MaxMessage is the longest message that is decoded, in octets, reassembled or not. An
+// RX_DATA.indication of 100 MHz, 4 layers and 256QAM has less than 160 kB.
 const MaxMessage = 1 << 20
 
 // MessageID says what a message is. Source: SCF 222, as OpenAirInterface develop

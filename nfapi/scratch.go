@@ -1,7 +1,7 @@
 package nfapi
 
-// scratch is what a message needs beside its fields while it is decoded and
-// encoded: the memory of nested lists, and the error.
+// scratch is working memory of a message during decoding and encoding: the memory of nested lists,
+// and the error.
 type scratch struct {
 	dcis      arena[DCI]
 	tlvs      arena[TXDataTLV]
@@ -19,8 +19,8 @@ func (s *scratch) begin(message string) {
 	s.err.Message, s.err.PDU = message, -1
 }
 
-// arena is memory for lists that go with the message. Who asks has compared the
-// number with the octets that are left, so all of it is bounded by the message.
+// arena is memory for lists that go with the message. The caller has checked the number against the
+// remaining octets, so the memory is bounded by the message.
 type arena[T any] struct {
 	all  []T
 	used int
@@ -28,7 +28,7 @@ type arena[T any] struct {
 
 const arenaLeast = 16
 
-// take returns n elements, whose values are those of before.
+// take returns n elements with their previous values.
 func (a *arena[T]) take(n int) []T {
 	if n > len(a.all)-a.used {
 		a.all = make([]T, max(2*len(a.all), n, arenaLeast)) // the lists of before keep the old one
@@ -47,8 +47,8 @@ func resize[T any](s []T, n int) []T {
 	return append(make([]T, 0, max(2*cap(s), n)), make([]T, n)...)
 }
 
-// room returns n octets for payload that come to be side by side. begin has been
-// told how many octets the message has, so the memory is not moved meanwhile.
+// room returns n contiguous octets for payload. begin has the length of the message, so the memory
+// is not moved meanwhile.
 func (s *scratch) room(n, most int) []byte {
 	used := len(s.payload)
 	if cap(s.payload)-used < n {

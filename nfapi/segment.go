@@ -77,14 +77,13 @@ func tooLong2024(octets int) error {
 	return fmt.Errorf("nfapi: %d octets, the length field holds 65535: %w", octets, ErrTooLong)
 }
 
-// Reassembly puts the segments of one sender and PHY together, whatever order they
-// come in. It holds one message: when a segment of a newer one comes, what is
-// missing of the older will not come any more, or too late. Its memory is bounded by
-// [MaxMessage] and reserved when [NewReassembly] is called.
+// Reassembly joins the segments of one sender and PHY, received in any order. It holds one message:
+// when a segment of a newer one arrives, the missing segments of the older one are lost or too
+// late. Its memory is bounded by [MaxMessage] and allocated by [NewReassembly].
 type Reassembly struct {
 	most     int
 	active   bool
-	finished bool // the message of sequence has been put together
+	finished bool // the message of sequence is complete
 	late     int  // segments in a row that were older than sequence
 	sequence uint8
 	id       MessageID
@@ -106,10 +105,10 @@ type piece struct {
 
 // ReassemblyStats counts, since the beginning.
 type ReassemblyStats struct {
-	Messages   uint64 // that were put together
+	Messages   uint64 // that were reassembled
 	Segments   uint64 // of which they were made, and others
 	Duplicates uint64 // segments that were there already
-	Dropped    uint64 // messages that were given up: a newer one came, or Forget was called
+	Dropped    uint64 // discarded messages: a newer one came, or Forget was called
 	Late       uint64 // segments of an older message
 	Bad        uint64 // segments that contradict others, or are too long
 }
@@ -123,9 +122,9 @@ func NewReassembly(most int) *Reassembly {
 	return &Reassembly{most: most, parts: make([]byte, 0, most), whole: make([]byte, 0, most)}
 }
 
-// Add takes a segment as [Profile.ParseP7] has read it. If the message is complete
-// with it, Add returns its body, which is valid until the next call; one that is not
-// segmented is body itself, whatever is being put together. Otherwise it returns nil.
+// Add adds a segment parsed by [Profile.ParseP7]. If the message is complete with it, Add returns
+// its body, which is valid until the next call; for an unsegmented message that is body itself,
+// independent of a pending one. Otherwise it returns nil.
 func (r *Reassembly) Add(h *Header, body []byte) []byte {
 	if h.Whole() {
 		r.newer(h.Sequence())
@@ -150,9 +149,8 @@ func (r *Reassembly) Add(h *Header, body []byte) []byte {
 // Active reports whether a message is begun and not complete.
 func (r *Reassembly) Active() bool { return r.active }
 
-// Forget gives up what is begun, and forgets what was put together last: the next
-// segment is that of a new message, whatever its sequence number. It is for who knows
-// that too much time has passed.
+// Forget discards the pending message, and forgets the last complete one: the next segment belongs
+// to a new message, regardless of its sequence number. Call it after too much time has passed.
 func (r *Reassembly) Forget() {
 	if r.active {
 		r.Stats.Dropped++
@@ -160,11 +158,10 @@ func (r *Reassembly) Forget() {
 	r.active, r.finished = false, false
 }
 
-// latest is after how many older segments in a row the sender is taken to have begun
-// anew.
+// latest is the number of older segments in a row after which the sender is assumed to have restarted.
 const latest = 16
 
-// newer gives up what is being put together if sequence comes after it.
+// newer discards the pending message if sequence is after it.
 func (r *Reassembly) newer(sequence uint8) {
 	if sequence != r.sequence {
 		r.finished = false

@@ -47,8 +47,8 @@ func (k tlvKind) width() int {
 	return 0
 }
 
-// writeTLVs writes each TLV with its name and a value of its type; several u8 are a
-// list, any other whose length is not that of its type has its octets.
+// writeTLVs writes each TLV with its name and a value of its type; several u8 are a list; a TLV
+// with another length than its type is printed as octets.
 func writeTLVs(w *jsonWriter, list []TLV, p Profile, id MessageID) {
 	w.array("tlvs")
 	for i := range list {

@@ -11,9 +11,9 @@ type AssociationSetupRequest struct {
 	Alternatives            []CPAddress           // Alternative SMF IP Addresses
 	SMFSetID                Name                  // empty: absent
 
-	// SessionRetention is PFCP Session Retention Information: the sessions whose
-	// CP F-SEID has one of the addresses, or all if there are none, are to be
-	// kept although the association is set up anew.
+	// SessionRetention is PFCP Session Retention Information: the sessions whose CP
+	// F-SEID has one of the addresses, or all if there are none, are to be kept when
+	// the association is set up again.
 	SessionRetention Optional[SessionRetention]
 	UEIPAddressPools []UEIPAddressPool
 	UPFInstanceID    []byte // NF Instance ID, 16 octets; empty: absent

@@ -11,7 +11,7 @@ type BAR struct {
 	BufferingSuggestedPackets Optional[uint16]            // DL Buffering Suggested Packet Count
 	SuggestedBufferingPackets Optional[uint8]             // Suggested Buffering Packets Count: uplink and downlink together
 	Noted                     IEType                      // the first IE that changes the rule's meaning but is not decoded; 0: none
-	Removed                   []IEType                    // of an Update BAR: IEs of null length, whose parameters hold no more
+	Removed                   []IEType                    // of an Update BAR: IEs of null length, whose parameters are removed
 }
 
 func (p *BAR) reset() { *p = BAR{Removed: p.Removed[:0]} }
@@ -75,7 +75,7 @@ const (
 )
 
 // timerUnits are the units of the values 0 to 4 in the upper bits. "Other
-// values shall be interpreted as multiples of 1 minute", but for 7.
+// values shall be interpreted as multiples of 1 minute", except 7.
 var timerUnits = [...]time.Duration{2 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 10 * time.Hour}
 
 // NewTimer returns the shortest timer that is not shorter than d, the

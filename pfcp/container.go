@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// presence says whether an IE must stand in a message or grouped IE.
+// presence is the presence requirement of an IE in a message or grouped IE.
 // Source: TS 29.244 V18.6.0, 7.5.1 (M, C, CO, O).
 type presence byte
 
@@ -16,7 +16,7 @@ const (
 	optional    presence = 'O'
 )
 
-// state says what becomes of an IE that this package knows.
+// state is the treatment of a known IE.
 type state string
 
 const (
@@ -27,22 +27,22 @@ const (
 
 // A codec reads and writes the content of one IE, without type and length.
 //
-// read gets a content whose length is within the limits of the table ies, and
-// has to set the whole of *V. It returns nil, an *[Error] from a container
-// inside, or an error that wraps [ErrLength] or [ErrIncorrect].
+// read gets a content whose length is within the limits of the table ies, and must set all of *V.
+// It returns nil, an *[Error] from a container inside, or an error that wraps [ErrLength] or
+// [ErrIncorrect].
 type codec[V any] struct {
 	read  func(*V, []byte) error
 	write func([]byte, *V) []byte
 }
 
-// A member is an IE that may stand in a container, which is decoded to a T.
+// A member is an IE that a container may have; the container is decoded to a T.
 type member[T any] struct {
 	ie       IEType
 	presence presence
 	state    state
-	limit    int                     // how often it may stand if repeats; more is an error
-	repeats  bool                    // it may stand more than once
-	decoded  bool                    // into a field, whatever its state
+	limit    int                     // maximum number if repeats; more is an error
+	repeats  bool                    // it may occur more than once
+	decoded  bool                    // into a field, independent of its state
 	unless   func(*T) bool           // it need not be there although it is mandatory; may be nil
 	read     func(*T, []byte) error  // nil if skipped
 	write    func([]byte, *T) []byte // with type and length; nil if skipped
@@ -198,8 +198,8 @@ func openIE(b []byte, ie IEType) []byte {
 	return append(b, byte(ie>>8), byte(ie), 0, 0)
 }
 
-// closeIE sets the length of the IE whose content starts at start. A length
-// beyond 16 bits is seen by [Append], as the message is then too long as well.
+// closeIE sets the length of the IE whose content starts at start. [Append] detects a length beyond
+// 16 bits, because the message is then too long as well.
 func closeIE(b []byte, start int) []byte {
 	binary.BigEndian.PutUint16(b[start-2:], uint16(len(b)-start))
 	return b

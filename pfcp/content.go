@@ -86,7 +86,7 @@ var contents = func() map[IEType]content {
 		IEActivatePredefinedRules: view, IEDeactivatePredefinedRules: view, IEUEIPAddressPoolIdentity: poolIdentity,
 		IEOuterHeaderCreation: outerHeaderCreation, IEOuterHeaderRemoval: outerHeaderRemoval,
 		IEApplyAction: applyAction, IETransportLevelMarking: transportLevelMarking, IEForwardingPolicy: forwardingPolicy,
-		IERedirectInformation: redirectInformation, IEHeaderEnrichment: headerEnrichment, IEProxying: u8[Proxying](), IEMACAddress: macAddress, IECTAG: vlanTag, IESTAG: vlanTag, IEEthertype: u16[uint16](),
+		IERedirectInformation: redirectInformation, IEHeaderEnrichment: headerEnrichment, IEIPAddressAndPortReplacement: addressReplacement, IEProxying: u8[Proxying](), IEMACAddress: macAddress, IECTAG: vlanTag, IESTAG: vlanTag, IEEthertype: u16[uint16](),
 		IEEthernetFilterProperties: u8[EthernetFilterProperties](), IEEthernetPDUSessionInformation: u8[EthernetPDUSessionInformation](),
 		IEMACAddressesDetected: macList, IEMACAddressesRemoved: macList, IEEthernetFilterID: u32[uint32](),
 		IEGateStatus: gateStatus, IEMBR: bitRates, IEGBR: bitRates, IEQFI: low(maskQFI), IERQI: lowBit,

@@ -12,7 +12,7 @@ import (
 // Source: TS 29.244 V18.6.0, 8.2.43.
 type FQCSID struct {
 	All      bool         // of null length
-	NodeType CSIDNodeType // whose FQ-CSID it is
+	NodeType CSIDNodeType // owner of the FQ-CSID
 	Node     CSIDNode
 	CSIDs    []uint16 // at most 15
 }

@@ -12,7 +12,7 @@ type row struct {
 	presence presence
 	state    state
 	decoded  bool // into a field
-	limit    int  // how often it may stand; 0: once, or, if it is not decoded, as often as it likes
+	limit    int  // maximum number; 0: once, or, if it is not decoded, any number
 }
 
 // descriptions has every container, in the order in which they came to be.

@@ -13,7 +13,7 @@ type TrafficEndpoint struct {
 	QFIs              QFISet // empty: any
 	InterfaceType     Optional[InterfaceType]
 	Noted             IEType   // the first IE that changes what is detected but is not done; 0: none
-	Removed           []IEType // of an update: IEs of null length, whose parameters hold no more
+	Removed           []IEType // of an update: IEs of null length, whose parameters are removed
 }
 
 func (p *TrafficEndpoint) reset() {

@@ -35,7 +35,7 @@ var causes = []struct {
 type Error struct {
 	Cause       Cause  // 66 to 69 or 75
 	OffendingIE IEType // the IE that is missing or wrong
-	In          string // where it stands: "Session Establishment Request, Create PDR, PDI"
+	In          string // its location: "Session Establishment Request, Create PDR, PDI"
 	Err         error  // wraps one of the errors of this package
 }
 

@@ -5,8 +5,8 @@ import "fmt"
 // MAC is a MAC address in wire order.
 type MAC [6]byte
 
-// EthernetPacketFilter is an Ethernet Packet Filter of a PDI: a frame has to be
-// as all that is there says, and, of what stands several times, as one of them.
+// EthernetPacketFilter is an Ethernet Packet Filter of a PDI: a frame must match all present
+// fields, and one value of each repeated field.
 // Source: TS 29.244 V18.6.0, table 7.5.2.2-3.
 type EthernetPacketFilter struct {
 	FilterID     Optional[uint32]
@@ -124,8 +124,8 @@ func (t VLANTag) Bits() (v uint32) {
 	return v
 }
 
-// TCI returns the tag as it stands in a frame: PCP, DEI and VID, where what is
-// absent is 0. Source: IEEE 802.1Q, 9.6.
+// TCI returns the tag as encoded in a frame: PCP, DEI and VID; absent fields are 0. Source: IEEE
+// 802.1Q, 9.6.
 func (t VLANTag) TCI() uint16 {
 	tci := uint16(t.PCP.Value&0x7)<<13 | t.VID.Value&0xfff
 	if t.DEI.Value {

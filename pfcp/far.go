@@ -12,6 +12,7 @@ type ForwardingParameters struct {
 	RedirectInformation     Optional[RedirectInformation]
 	ForwardingPolicy        Optional[[]byte] // Forwarding Policy Identifier
 	HeaderEnrichment        Optional[HeaderEnrichment]
+	Replacement             Optional[AddressReplacement]
 	Proxying                Proxying
 	Noted                   IEType // the first IE that changes the forwarding but is not done; 0: none
 }
@@ -33,7 +34,7 @@ var forwardingParameters = newContainer(container[ForwardingParameters]{
 		flags(IEProxying, conditional, func(p *ForwardingParameters) *Proxying { return &p.Proxying }),
 		opt(IE3GPPInterfaceType, optional, func(p *ForwardingParameters) *Optional[InterfaceType] { return &p.InterfaceType }, low[InterfaceType](0x3f)),
 		skip[ForwardingParameters](IEDataNetworkAccessIdentifier, conditional),
-		note(IEIPAddressAndPortReplacement, conditional, (*ForwardingParameters).noted),
+		opt(IEIPAddressAndPortReplacement, conditional, func(p *ForwardingParameters) *Optional[AddressReplacement] { return &p.Replacement }, addressReplacement),
 		note(IEMetadata, optional, (*ForwardingParameters).noted),
 	},
 })
@@ -51,6 +52,7 @@ type UpdateForwardingParameters struct {
 	RedirectInformation     Optional[RedirectInformation]
 	ForwardingPolicy        Optional[[]byte] // Forwarding Policy Identifier
 	HeaderEnrichment        Optional[HeaderEnrichment]
+	Replacement             Optional[AddressReplacement]
 	Noted                   IEType   // the first IE that changes the forwarding but is not done; 0: none
 	Removed                 []IEType // IEs of null length: what they had said holds no more
 }
@@ -78,7 +80,7 @@ var updateForwardingParameters = newContainer(container[UpdateForwardingParamete
 		opt(IE3GPPInterfaceType, conditional,
 			func(p *UpdateForwardingParameters) *Optional[InterfaceType] { return &p.InterfaceType }, low[InterfaceType](0x3f)),
 		skip[UpdateForwardingParameters](IEDataNetworkAccessIdentifier, conditional),
-		note(IEIPAddressAndPortReplacement, conditional, (*UpdateForwardingParameters).noted),
+		opt(IEIPAddressAndPortReplacement, conditional, func(p *UpdateForwardingParameters) *Optional[AddressReplacement] { return &p.Replacement }, addressReplacement),
 		note(IEMetadata, conditional, (*UpdateForwardingParameters).noted),
 	},
 })

@@ -239,7 +239,7 @@ var ies = [maxIEType + 1]struct {
 	IEPFCPSessionChangeInfo:                 {"PFCP Session Change Info", 0, maxLength},
 	IEGroupID:                               {"Group ID", 1, maxLength},
 	IECPIPAddress:                           {"CP IP Address", 1, maxLength},
-	IEIPAddressAndPortReplacement:           {"IP Address and Port number Replacement", 0, maxLength},
+	IEIPAddressAndPortReplacement:           {"IP Address and Port number Replacement", 1, maxLength},
 	IEDNSQueryFilter:                        {"DNS Query Filter", 0, maxLength},
 	IEPredefinedRulesName:                   {"Predefined Rules Name", 0, maxLength},
 	IEMBSSessionN4mbControlInformation:      {"MBS Session N4mb Control Information", 0, maxLength},

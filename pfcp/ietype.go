@@ -5,7 +5,7 @@ import "fmt"
 // IEType is an IE type. Source: TS 29.244 V18.6.0, table 8.1.2-1.
 type IEType uint16
 
-// IE types: those that may stand in the messages of this package.
+// IE types in the messages of this package.
 const (
 	IECreatePDR                             IEType = 1
 	IEPDI                                   IEType = 2

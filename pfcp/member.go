@@ -1,6 +1,6 @@
 package pfcp
 
-// one is a mandatory IE that stands once.
+// one is a mandatory IE that occurs once.
 func one[T, V any](ie IEType, get func(*T) *V, c codec[V]) member[T] {
 	return member[T]{
 		ie: ie, presence: mandatory, state: decoded,
@@ -13,7 +13,7 @@ func one[T, V any](ie IEType, get func(*T) *V, c codec[V]) member[T] {
 	}
 }
 
-// exempt is a mandatory IE that may be absent where unless says so.
+// exempt is a mandatory IE that may be absent if unless reports true.
 func exempt[T any](m member[T], unless func(*T) bool) member[T] {
 	m.unless = unless
 	return m
@@ -40,7 +40,7 @@ func opt[T, V any](ie IEType, p presence, get func(*T) *Optional[V], c codec[V])
 	}
 }
 
-// some is an IE that may stand up to limit times.
+// some is an IE that may occur up to limit times.
 func some[T, V any](ie IEType, p presence, limit int, get func(*T) *[]V, c codec[V]) member[T] {
 	return member[T]{
 		ie: ie, presence: p, state: decoded, repeats: true, limit: limit,
@@ -75,7 +75,7 @@ func grow[V any](list *[]V) *V {
 	return &(*list)[len(*list)-1]
 }
 
-// octets is an IE whose content is kept as it stands. It is absent if empty.
+// octets is an IE whose content is kept undecoded. It is absent if empty.
 func octets[T any, V ~[]byte](ie IEType, p presence, get func(*T) *V) member[T] {
 	return member[T]{
 		ie: ie, presence: p, state: decoded,
@@ -162,7 +162,7 @@ func flags[T any, V ~uint8](ie IEType, p presence, get func(*T) *V) member[T] {
 	}
 }
 
-// skip is an IE that may stand here and is passed over.
+// skip is an IE that is allowed here and ignored.
 func skip[T any](ie IEType, p presence) member[T] {
 	return member[T]{ie: ie, presence: p, state: skipped, repeats: true}
 }

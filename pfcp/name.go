@@ -5,11 +5,10 @@ import (
 	"fmt"
 )
 
-// Name is the content of a Network Instance or APN/DNN, or an FQDN, as it is
-// on the wire: either a sequence of labels, each behind its length, or plain
-// text. Of Network Instances both are seen, and a peer may use one form here
-// and the other there, so compare what String returns. A 0 octet behind the labels is
-// the root of the name, as DNS has it, and says nothing.
+// Name is the content of a Network Instance or APN/DNN, or an FQDN, as it is on the
+// wire: either a sequence of labels, each behind its length, or plain text. Peers
+// use both forms for Network Instances, even mixed, so compare the results of
+// String. A 0 octet after the labels is the DNS root, and is ignored.
 //
 // Source: TS 29.244 V18.6.0, 8.2.4, 8.2.38 and 8.2.117; TS 23.003, 9.1.
 type Name []byte
@@ -61,9 +60,9 @@ func (n Name) AppendText(b []byte) []byte {
 // Source: RFC 1035, 2.3.4.
 const maxFQDN = 255
 
-// checkFQDN refuses what cannot be a domain name: too long, labels whose lengths lead beyond
-// the end or point elsewhere (RFC 1035, 4.1.4), octets that are no text. Plain text with
-// dots, as some peers have it, is let pass.
+// checkFQDN rejects invalid domain names: too long, labels with lengths beyond the end or
+// compression pointers (RFC 1035, 4.1.4), octets that are no text. Plain text with dots, as sent by
+// some peers, is accepted.
 // Source: TS 29.244 V18.6.0, 8.2.38; TS 23.003, 19.4.2.1; RFC 1035, 3.1.
 func (n Name) checkFQDN() error {
 	if len(n) == 0 || len(n) > maxFQDN {

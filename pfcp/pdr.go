@@ -64,7 +64,7 @@ type CreatePDR struct {
 	Precedence         uint32 // the lowest value is matched first; 0 if absent, as it may be on Sxa
 	PDI                PDI
 	OuterHeaderRemoval Optional[OuterHeaderRemoval]
-	FARID              Optional[uint32] // absent: what is done with packets is said later, or by a predefined rule or Noted
+	FARID              Optional[uint32] // absent: the treatment of packets is set later, or by a predefined rule or Noted
 	URRIDs             []uint32
 	QERIDs             []uint32
 	PredefinedRules    PredefinedRules
@@ -103,9 +103,8 @@ var createPDR = newContainer(container[CreatePDR]{
 
 func (p *CreatePDR) noted() *IEType { return &p.Noted }
 
-// onSxa reports whether this can be a rule of Sxa, where table 7.5.2.2-1 has no
-// Precedence, nor table 7.5.2.2-2 what a packet could be matched against beside
-// its tunnel.
+// onSxa reports whether this can be a rule of Sxa, for which table 7.5.2.2-1 has no Precedence, and
+// table 7.5.2.2-2 no match fields other than the tunnel.
 func (p *CreatePDR) onSxa() bool {
 	d := &p.PDI
 	return len(d.UEIPAddresses)+len(d.SDFFilters)+len(d.ApplicationID) == 0 && d.QFIs == 0 &&
@@ -169,8 +168,7 @@ func (p *CreatedPDR) reset() {
 	*p = CreatedPDR{LocalFTEIDs: p.LocalFTEIDs[:0], UEIPAddresses: p.UEIPAddresses[:0]}
 }
 
-// createdPDR and updatedPDR: in an Updated PDR (table 7.5.5.5-1) stands what the
-// UP function chose anew.
+// createdPDR and updatedPDR: an Updated PDR (table 7.5.5.5-1) has new choices of the UP function.
 var (
 	createdPDR = newCreatedPDR("Created PDR", "7.5.3.2")
 	updatedPDR = newCreatedPDR("Updated PDR", "7.5.5.5")

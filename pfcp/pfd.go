@@ -66,9 +66,8 @@ var pfdContext = newContainer(container[PFDContext]{
 	},
 })
 
-// PFDContents is PFD Contents. What is nil is absent. The Additional ones are
-// kept as they stand: each is a list of fields behind their length in two
-// octets, to be read with [PFDList].
+// PFDContents is PFD Contents. Nil fields are absent. The Additional ones are kept undecoded: each
+// is a list of fields, each preceded by its length in two octets, to be read with [PFDList].
 // Source: TS 29.244 V18.6.0, 8.2.39.
 type PFDContents struct {
 	FlowDescription           []byte // an IPFilterRule

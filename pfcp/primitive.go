@@ -33,7 +33,7 @@ func low[V ~uint8](mask V) codec[V] {
 	}
 }
 
-// view is an octet string that is kept as it stands.
+// view is an octet string that is kept undecoded.
 var view = codec[[]byte]{
 	func(v *[]byte, b []byte) error { *v = b; return nil },
 	func(b []byte, v *[]byte) []byte { return append(b, *v...) },

@@ -70,7 +70,7 @@ func (s QFISet) String() string {
 	return fmt.Sprint("{", fmt.Sprint(list)[1:len(fmt.Sprint(list))-1], "}")
 }
 
-// qfis is an IE QFI that may stand several times, collected in a set.
+// qfis is a repeated IE QFI, collected in a set.
 func qfis[T any](get func(*T) *QFISet) member[T] {
 	return member[T]{
 		ie: IEQFI, presence: optional, state: decoded, repeats: true, limit: int(maskQFI) + 1,

@@ -122,7 +122,7 @@ var downlinkDataReport = newContainer(container[DownlinkDataReport]{
 // DataStatus is a Data Status. Source: TS 29.244 V18.6.0, 8.2.179.
 type DataStatus uint8
 
-// What became of the first downlink packet.
+// Treatment of the first downlink packet.
 const (
 	DataStatusDROP DataStatus = 1 << iota
 	DataStatusBUFF

@@ -1,8 +1,8 @@
 package pfcp
 
-// Rules of which only the ID is decoded: those that are removed or queried, and
-// MARs, which this UP function does not take and has to refuse by their ID. Each
-// is a grouped IE whose one mandatory IE is the ID.
+// Rules of which only the ID is decoded: those that are removed or queried, and MARs, which this UP
+// function does not support and must reject by their ID. Each is a grouped IE whose only mandatory
+// IE is the ID.
 
 var (
 	removePDR = onlyID("Remove PDR", "7.5.4.6", IEPDRID, u16[uint16]())

@@ -1,16 +1,16 @@
 package pfcp
 
-// A Fate is what becomes of an IE in the UP function.
+// A Fate is the treatment of an IE by the UP function.
 type Fate string
 
 // Fates.
 const (
-	Done          Fate = "done"           // what it asks for is done, or it is sent where it belongs
+	Done          Fate = "done"           // it is executed, or sent in its place
 	Refused       Fate = "refused"        // the request is, with a Cause
 	NotApplicable Fate = "not applicable" // passed over, for it concerns nothing that there is here
 )
 
-// Support says what becomes of an IE where it stands.
+// Support is the support of an IE in one container.
 type Support struct {
 	In    string // the message or grouped IE
 	IE    IEType
@@ -56,7 +56,7 @@ func (d *description) support(r row) Support {
 	return s
 }
 
-// place is an IE where it stands.
+// place is an IE in a container.
 type place struct {
 	in string
 	ie IEType
@@ -70,7 +70,7 @@ var rules = map[string]bool{
 	"Create BAR": true, "Update BAR (Session Modification Request)": true, "Update BAR (Session Report Response)": true,
 }
 
-// refused are IEs that are decoded but not done, whatever the datapath.
+// refused are IEs that are decoded but not supported, with any datapath.
 // Packages n4 and session refuse them; lab/pfcpsim has a test that they do.
 var refused = func() map[place]string {
 	m := map[place]string{}

@@ -40,7 +40,6 @@ var notDone = map[IEType]string{
 	IEAreaSessionID:                         "no multicast and broadcast",
 	IELocalIngressTunnel:                    "no multicast and broadcast",
 	IEDSCPToPPIControlInformation:           "EPPPI is not advertised",
-	IEIPAddressAndPortReplacement:           "IPREP is not advertised",
 	IEDNSQueryFilter:                        "DNSTS is not advertised",
 	IEMetadata:                              "AFSFC is not advertised",
 	IEProtocolDescription:                   "PDU sets are not marked",

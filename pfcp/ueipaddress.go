@@ -11,7 +11,7 @@ type UEIPAddress struct {
 	Destination  bool // S/D: matched against the destination, else against the source
 	CHV4, CHV6   bool // the UP function chooses an IPv4 address, an IPv6 prefix
 	IPv4, IPv6   netip.Addr
-	IPv6Delegate Optional[uint8] // IPv6D: IPv6 Prefix Delegation Bits; /64 minus so many
+	IPv6Delegate Optional[uint8] // IPv6D: IPv6 Prefix Delegation Bits; /64 minus this number
 	IPv6Length   Optional[uint8] // IP6PL: IPv6 Prefix Length, bits; without it 64
 }
 

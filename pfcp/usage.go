@@ -42,8 +42,7 @@ const (
 	ReportUPINT                               // User Plane Inactivity Timer
 )
 
-// reportingTriggers writes 3 octets, as the specification has it since Rel-16,
-// and takes 2.
+// reportingTriggers writes 3 octets, as specified since Rel-16, and accepts 2.
 var reportingTriggers = codec[ReportingTriggers]{
 	func(v *ReportingTriggers, b []byte) error { *v = ReportingTriggers(readFlags(b, 3)); return nil },
 	func(b []byte, v *ReportingTriggers) []byte { return append(b, byte(*v), byte(*v>>8), byte(*v>>16)) },
@@ -207,7 +206,7 @@ func appendCounters(b []byte, list ...Optional[uint64]) []byte {
 // Reports that follow in Session Report Requests.
 // Source: TS 29.244 V18.6.0, 8.2.91.
 type AdditionalUsageReports struct {
-	AURI  bool   // more follow, how many is said in one of those messages
+	AURI  bool   // more follow; one of those messages has their number
 	Count uint16 // how many follow, 15 bits; 0 with AURI
 }
 

@@ -89,7 +89,7 @@ const (
 	ApplyMBSU
 )
 
-// applyAction writes 2 octets, as the specification has it since Rel-16.
+// applyAction writes 2 octets, as specified since Rel-16.
 var applyAction = codec[ApplyAction]{
 	func(v *ApplyAction, b []byte) error { *v = ApplyAction(readFlags(b, 2)); return nil },
 	func(b []byte, v *ApplyAction) []byte { return append(b, byte(*v), byte(*v>>8)) },

@@ -6,6 +6,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/gopacket/gopacket/layers"
+
+	"github.com/plumbline-upf/plumbline/internal/stats"
 )
 
 // BenchmarkPoint measures what a packet costs at a point, without devices: packets that
@@ -80,7 +82,7 @@ func BenchmarkClock(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(float64((median(took[0]) - median(took[1])).Nanoseconds()), "ns/op")
+	b.ReportMetric(float64((stats.Middle(took[0]) - stats.Middle(took[1])).Nanoseconds()), "ns/op")
 }
 
 // benchmarkPoint reports the median of rounds, which others on the machine hardly touch.
@@ -100,7 +102,7 @@ func benchmarkPoint(b *testing.B, r *rig, in, out, at Point, inFrame, outFrame [
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(float64((median(took[i]) - median(took[2])).Nanoseconds()), "ns/op")
+	b.ReportMetric(float64((stats.Middle(took[i]) - stats.Middle(took[2])).Nanoseconds()), "ns/op")
 	b.ReportMetric(float64((took[i][0] - took[2][0]).Nanoseconds()), "least-ns")
 	for _, x := range r.snapshot().Series {
 		if x.Matched+x.Untimed+x.In/1000+5 < x.In {

@@ -165,6 +165,8 @@ func TestPointCounts(t *testing.T) {
 		{"user packet", n3In, tunnelled, PointCount{Packets: 1}},
 		{"without extension headers", n3In, onN3(In, append([]byte{0x30, 255, 0, byte(len(good)), 0, 0, 0, 7}, good...)), PointCount{Packets: 1}},
 		{"long extension header", n3In, onN3(In, append([]byte{0x34, 255, 0, byte(len(good) + 12), 0, 0, 0, 7, 0, 0, 0, 0x85, 2, 0, 9, 0, 0, 0, 0, 0}, good...)), PointCount{Packets: 1}},
+		{"eight extension headers", n3In, onN3(In, extended(8, good)), PointCount{Packets: 1}},
+		{"nine extension headers", n3In, onN3(In, extended(9, good)), PointCount{Unparsed: 1}},
 		{"echo", n3In, echo, PointCount{}},
 		{"ARP", n3In, edit(tunnelled, 12, 8, 6), PointCount{}},
 		{"other port", n3In, edit(tunnelled, 14+22, 0, 53), PointCount{}},
@@ -192,6 +194,13 @@ func TestPointCounts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// extended returns a G-PDU with n extension headers of one word.
+func extended(n int, packet []byte) []byte {
+	headers := slices.Repeat([]byte{1, 0, 0, 0x20}, n)
+	headers[len(headers)-1] = 0
+	return slices.Concat([]byte{0x34, 255, 0, byte(len(packet) + 4 + len(headers)), 0, 0, 0, 7, 0, 0, 0, 0x20}, headers, packet)
 }
 
 // TestOneDevice has N3 and N6 on one device, and a UE that talks to another one: its

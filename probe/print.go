@@ -1,5 +1,7 @@
 package probe
 
+import "github.com/plumbline-upf/plumbline/internal/inet"
+
 // Masks of the fingerprint (bpf/probe/print.h): what a UPF or a device may rightly
 // change of the first 64 octets is left out.
 //
@@ -14,12 +16,6 @@ package probe
 //     print_unnumbered().
 //   - NAT: addresses, ports, identifiers and checksums of ICMP.
 
-// Octets of the IP headers, without options.
-const (
-	ip4Octets = 20
-	ip6Octets = 40
-)
-
 // mask is what of the first octets of a packet is looked at.
 type mask [64]byte
 
@@ -33,9 +29,9 @@ func printMask(kind probeKind, nat bool) mask {
 	for i := range m {
 		m[i] = 0xff
 	}
-	transport := ip4Octets
+	transport := inet.LenIPv4
 	if kind >= probeKindPRINT_IP6 {
-		transport = ip6Octets
+		transport = inet.LenIPv6
 		m.ip6(nat)
 	} else {
 		m.ip4(nat)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -14,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
+	"github.com/plumbline-upf/plumbline/internal/stats"
 	"github.com/plumbline-upf/plumbline/probe/hook"
 )
 
@@ -75,7 +76,7 @@ func (p *Probe) try(d Direction) (in, out time.Duration, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	return median(took[0]) - median(took[2]), median(took[1]) - median(took[3]), nil
+	return stats.Middle(took[0]) - stats.Middle(took[2]), stats.Middle(took[1]) - stats.Middle(took[3]), nil
 }
 
 // trialPrograms loads the programs of two points over tables of their own.
@@ -141,11 +142,6 @@ func timed(programs []*ebpf.Program, frames [][]byte, behind, packets, rounds in
 		return nil
 	})
 	return took, err
-}
-
-func median(d []time.Duration) time.Duration {
-	slices.Sort(d)
-	return d[len(d)/2]
 }
 
 // quietly keeps the runtime's signals off the thread: the kernel begins a run anew that
@@ -215,9 +211,9 @@ const trialBehind = 72
 
 // trialUser is a UDP packet.
 func trialUser() []byte {
-	b := make([]byte, ip4Octets+8+trialBehind)
+	b := make([]byte, inet.LenIPv4+8+trialBehind)
 	trialIP(b)
-	binary.BigEndian.PutUint16(b[ip4Octets+4:], 8+trialBehind)
+	binary.BigEndian.PutUint16(b[inet.LenIPv4+4:], 8+trialBehind)
 	return b
 }
 
@@ -231,12 +227,12 @@ func trialIP(b []byte) {
 // trialTunnel is the frame of a user packet in a G-PDU with a PDU Session Container.
 // Source: TS 29.281 V18.1.0, 5.1.
 func trialTunnel(user []byte) []byte {
-	b := make([]byte, ip4Octets+8, ip4Octets+24+len(user))
+	b := make([]byte, inet.LenIPv4+8, inet.LenIPv4+24+len(user))
 	b = append(b, 0x34, 255)
 	b = binary.BigEndian.AppendUint16(b, uint16(8+len(user)))
 	b = append(append(b, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0x10, 9, 0), user...)
 	trialIP(b)
-	binary.BigEndian.PutUint16(b[ip4Octets+2:], gtpu.Port)
+	binary.BigEndian.PutUint16(b[inet.LenIPv4+2:], gtpu.Port)
 	return trialEther(b)
 }
 

@@ -39,23 +39,15 @@ func (s *Service) agentsChanged() {
 	if e == nil {
 		return // not yet; it is called again when there is one
 	}
-	c := s.config.sessionConfig(s.driver.Capabilities())
-	e.SetCapabilities(s.config.n4Config(c).Capabilities)
+	e.SetCapabilities(s.config.capabilities(s.driver.Capabilities()))
 }
 
 // withAgents completes what the session manager has to know: where sessions can
-// be placed. A session that its agent cannot do is refused by the agent.
+// be placed.
 func (s *Service) withAgents(c *session.Config) {
-	u, ok := s.driver.(*controlplane.Upper)
-	if !ok {
-		return
+	if u, ok := s.driver.(*controlplane.Upper); ok {
+		c.AgentUp = u.Up
 	}
-	c.AgentUp = u.Up
-	c.Can = session.Capabilities{
-		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
-		GBR: true, FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Duplicate: true, Redirect: true,
-		Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true,
-		DroppedDownlink: true, ContainerDeletion: true}
 }
 
 // agentEndpoints lists where the agents terminate GTP-U.

@@ -117,7 +117,6 @@ func (s *Service) exchange(ctx context.Context, c *Config, from string, about fu
 	s.describe(about(why))
 	to := s.about.Load().Name
 	s.preparing.Go(func() { _ = privilege.With(func() error { prepare(s.forwarder(), s.log); return nil }) })
-	s.sessions.SetCan(rules.Capabilities(s.driver.Capabilities()))
 	s.agentsChanged()
 	r.Took = time.Since(start)
 	return &Moved{

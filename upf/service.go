@@ -110,9 +110,7 @@ func (s *Service) start(ctx context.Context) error {
 // sockets of N4 until serve.
 func (s *Service) openControlPlane() error {
 	compiler := rules.Compiler{Bus: bus.InProcess{Driver: s.driver}}
-	can := s.driver.Capabilities()
-	sc := s.config.sessionConfig(can)
-	c := s.config.n4Config(sc)
+	sc, c := s.config.sessionConfig(), s.config.n4Config(s.driver.Capabilities())
 	s.withAgents(&sc)
 	c.Events, c.Log, c.Restoring = compiler, s.log, s.quietDown
 	if s.store != nil { // an interface that holds a nil one is not nil

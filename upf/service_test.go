@@ -98,7 +98,7 @@ func establish(t *testing.T, s *Service, n uint8) *session.Session {
 			{ID: 1, ApplyAction: session.Forward, HasForwarding: true,
 				Forwarding: session.ForwardingParameters{DestinationInterface: session.Core}},
 			{ID: 2, ApplyAction: session.Forward, HasForwarding: true,
-				Forwarding: session.ForwardingParameters{HasDSCP: true, DSCP: 46,
+				Forwarding: session.ForwardingParameters{DSCP: session.Some(uint8(46)),
 					OuterHeaderCreation: session.OuterHeaderCreation{TEID: 0x78, IPv4: session.IPv4{10, 3, 0, 2}}}},
 		},
 		CreateQERs: []session.QER{{ID: 1, QFI: 9, HasMBR: true, MBR: session.Rate{Uplink: 50_000_000, Downlink: 100_000_000}}},

@@ -8,17 +8,15 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/pfcp"
 	"github.com/plumbline-upf/plumbline/upf/n4"
-	"github.com/plumbline-upf/plumbline/upf/rules"
 	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // sessionConfig is what the session manager has to know of c, besides where to
-// keep sessions, over datapaths that can do what can says.
-func (c *Config) sessionConfig(can *api.Capabilities) session.Config {
+// keep sessions.
+func (c *Config) sessionConfig() session.Config {
 	s := session.Config{
 		MaxSessions: c.Sessions.Max,
 		Endpoints:   c.sessionEndpoints(),
-		Can:         rules.Capabilities(can),
 	}
 	for _, p := range c.Pools {
 		s.Pools = append(s.Pools, session.Pool{Name: p.Name, Prefixes: p.Prefixes})
@@ -76,8 +74,14 @@ func (s *Slice) session(number uint32) session.Slice {
 	return out
 }
 
-// n4Config is what N4 has to know of c, besides where to keep and to hear things.
-func (c *Config) n4Config(s session.Config) n4.Config {
+// capabilities is what N4 advertises over datapaths that can do what can says.
+func (c *Config) capabilities(can *api.Capabilities) n4.Capabilities {
+	return n4.Capabilities{Capabilities: can, UEAddresses: len(c.Pools) > 0, Predefined: len(c.Predefined) > 0}
+}
+
+// n4Config is what N4 has to know of c, besides where to keep and to hear things,
+// over datapaths that can do what can says.
+func (c *Config) n4Config(can *api.Capabilities) n4.Config {
 	l := &c.N4.Limits
 	handlers := 0
 	peers, forms := c.N4.peers()
@@ -87,10 +91,7 @@ func (c *Config) n4Config(s session.Config) n4.Config {
 	return n4.Config{
 		Handlers: handlers,
 		Listen:   netip.AddrPortFrom(c.N4.Address, pfcp.Port), NodeID: c.NodeID, Peers: peers, Forms: forms,
-		Associate: c.N4.Associate, Release: c.N4.Release,
-		Capabilities: n4.Capabilities{
-			Capabilities: s.Can, UEAddresses: len(s.Pools) > 0, Predefined: len(s.Predefined) > 0,
-		},
+		Associate: c.N4.Associate, Release: c.N4.Release, Capabilities: c.capabilities(can),
 		HeartbeatInterval: time.Duration(c.N4.HeartbeatInterval), T1: time.Duration(c.N4.T1), N1: c.N4.N1,
 		MaxAssociations: l.Associations, MaxAssociationsPerAddress: l.AssociationsPerAddress,
 		MaxSessionsPerAssociation: l.SessionsPerAssociation, MaxSessions: c.Sessions.Max,

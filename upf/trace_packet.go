@@ -6,6 +6,8 @@ import (
 	"net/netip"
 
 	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // dissected is what can be seen in the first octets of a frame.
@@ -23,11 +25,6 @@ type dissected struct {
 	isSignal bool // a GTP-U message, of type signal, that carries no user packet
 }
 
-const (
-	portGTPU = 2152
-	protoUDP = 17
-)
-
 // dissect reads a frame that a trace shows. What is not there it leaves out.
 func dissect(f *datapath.TraceFrame) (d dissected) {
 	b := f.Data
@@ -38,7 +35,7 @@ func dissect(f *datapath.TraceFrame) (d dissected) {
 	if !p.ends[0].IsValid() {
 		return d
 	}
-	if p.protocol == protoUDP && p.ports[1] == portGTPU && len(p.payload) > 8 && d.readGTPU(p.payload[8:]) {
+	if p.protocol == inet.ProtoUDP && p.ports[1] == gtpu.Port && len(p.payload) > 8 && d.readGTPU(p.payload[8:]) {
 		d.outer = p.ends
 		p = readIP(d.user)
 	} else {
@@ -85,7 +82,7 @@ func readIP(b []byte) (p ipPacket) {
 		p.protocol, p.octets, p.payload = b[6], 40+int(binary.BigEndian.Uint16(b[4:])), b[40:]
 	}
 	switch p.protocol {
-	case 6, protoUDP, 132:
+	case 6, inet.ProtoUDP, 132:
 		if len(p.payload) >= 4 {
 			p.ports = [2]uint16{binary.BigEndian.Uint16(p.payload), binary.BigEndian.Uint16(p.payload[2:])}
 		}
@@ -130,7 +127,7 @@ func (d *dissected) readGTPU(b []byte) bool {
 	return true
 }
 
-var protocolNames = map[uint8]string{1: "icmp", 6: "tcp", protoUDP: "udp", 50: "esp", 58: "icmpv6", 132: "sctp"}
+var protocolNames = map[uint8]string{1: "icmp", 6: "tcp", inet.ProtoUDP: "udp", 50: "esp", 58: "icmpv6", 132: "sctp"}
 
 // flow is protocol, source and destination of the user packet; "" if there is none.
 func (d *dissected) flow() string {

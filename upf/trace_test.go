@@ -18,6 +18,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 
+	"github.com/plumbline-upf/plumbline/gtpu"
 	"github.com/plumbline-upf/plumbline/ran/gnb"
 )
 
@@ -175,7 +176,7 @@ func checkPacket(t *testing.T, p *TracePacket, s established, pdr uint16, flow s
 // traceDrops has packets dropped, each for another reason.
 func (b *bed) traceDrops(t *testing.T, s established) {
 	t.Helper()
-	n3 := net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.n3, portGTPU))
+	n3 := net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.n3, gtpu.Port))
 	gnb := listen(t, b.GNB, netip.AddrPortFrom(b.Config.N3GNB.Addr(), 0))
 	right := udpPacket(ueAddress1, b.Config.N6DN.Addr(), "x")
 	for _, tc := range []struct {

@@ -3,6 +3,7 @@ package upf
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/plumbline-upf/plumbline/upf/session"
@@ -21,6 +22,7 @@ type FAR struct {
 	DSCP                 *uint8               `json:"dscp,omitempty"` // Transport Level Marking
 	ForwardingPolicy     string               `json:"forwarding_policy,omitempty"`
 	Redirect             *Redirect            `json:"redirect,omitempty"`
+	Replacement          *Replacement         `json:"ip_address_and_port_replacement,omitempty"`
 	Proxying             []string             `json:"proxying,omitempty"` // "ARP", "INS" (IPv6 Neighbour Solicitation)
 	Duplicates           []Duplicate          `json:"duplicating_parameters,omitempty"`
 	BARID                *uint8               `json:"bar_id,omitempty"`
@@ -85,6 +87,16 @@ type Redirect struct {
 	IPv6 netip.Addr `json:"ipv6,omitzero"`
 }
 
+// Replacement is an IP Address and Port number Replacement; what is absent stays.
+type Replacement struct {
+	DestinationIPv4 netip.Addr `json:"destination_ipv4,omitzero"`
+	DestinationIPv6 netip.Addr `json:"destination_ipv6,omitzero"`
+	DestinationPort uint16     `json:"destination_port,omitempty"`
+	SourceIPv4      netip.Addr `json:"source_ipv4,omitzero"`
+	SourceIPv6      netip.Addr `json:"source_ipv6,omitzero"`
+	SourcePort      uint16     `json:"source_port,omitempty"`
+}
+
 // Duplicate is where copies of packets go.
 type Duplicate struct {
 	DestinationInterface string               `json:"destination_interface"`
@@ -93,13 +105,71 @@ type Duplicate struct {
 	ForwardingPolicy     string               `json:"forwarding_policy,omitempty"`
 }
 
+// Notes are what there is to say of a FAR beside its Apply Action, Destination Interface,
+// Outer Header Creation, Network Instance, DSCP and BAR: pairs of a name and a value, which
+// is "" if there is nothing.
+func (f *FAR) Notes() [][2]string {
+	list := [][2]string{{"Linked Traffic Endpoint"}, {"Forwarding Policy", f.ForwardingPolicy}, {"redirect to"}, {"Proxying", listed(f.Proxying...)}}
+	if f.TrafficEndpoint != nil {
+		list[0][1] = fmt.Sprint(*f.TrafficEndpoint)
+	}
+	if r := f.Redirect; r != nil {
+		list[2][1] = listed(r.URL, addressText(r.IPv4), addressText(r.IPv6))
+	}
+	if r := f.Replacement; r != nil {
+		list = append(list,
+			[2]string{"destination becomes", listed(addressText(r.DestinationIPv4), addressText(r.DestinationIPv6), portText(r.DestinationPort))},
+			[2]string{"source becomes", listed(addressText(r.SourceIPv4), addressText(r.SourceIPv6), portText(r.SourcePort))})
+	}
+	for i := range f.Duplicates {
+		list = append(list, [2]string{"copies to", f.Duplicates[i].String()})
+	}
+	return list
+}
+
+// String is where copies go, and how.
+func (d *Duplicate) String() string {
+	text := d.DestinationInterface
+	if d.OuterHeaderCreation != nil {
+		text += " " + d.OuterHeaderCreation.String()
+	}
+	if d.DSCP != nil {
+		text += fmt.Sprintf(", DSCP %d", *d.DSCP)
+	}
+	if d.ForwardingPolicy != "" {
+		text += ", Forwarding Policy " + d.ForwardingPolicy
+	}
+	return text
+}
+
+// listed joins what is not "".
+func listed(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), ",")
+}
+
+// addressText is "" if there is no address.
+func addressText(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}
+
+// portText is "" if there is no port.
+func portText(port uint16) string {
+	if port == 0 {
+		return ""
+	}
+	return fmt.Sprintf("port %d", port)
+}
+
 func viewFAR(f *session.FAR) FAR {
 	v := FAR{ID: f.ID, ApplyAction: f.ApplyAction.String(), Incomplete: f.Incomplete(), BARID: viewOptional(f.BARID)}
 	for i := range f.Duplicates {
 		d := &f.Duplicates[i]
 		v.Duplicates = append(v.Duplicates, Duplicate{
 			DestinationInterface: d.DestinationInterface.String(), OuterHeaderCreation: viewCreation(&d.OuterHeaderCreation),
-			DSCP: viewDSCP(d.HasDSCP, d.DSCP), ForwardingPolicy: d.ForwardingPolicy,
+			DSCP: viewOptional(d.DSCP), ForwardingPolicy: d.ForwardingPolicy,
 		})
 	}
 	if !f.HasForwarding {
@@ -108,10 +178,16 @@ func viewFAR(f *session.FAR) FAR {
 	p := &f.Forwarding
 	v.DestinationInterface, v.NetworkInstance = p.DestinationInterface.String(), p.NetworkInstance
 	v.InterfaceType = viewInterfaceType(p.InterfaceType)
-	v.OuterHeaderCreation, v.DSCP = viewCreation(&p.OuterHeaderCreation), viewDSCP(p.HasDSCP, p.DSCP)
+	v.OuterHeaderCreation, v.DSCP = viewCreation(&p.OuterHeaderCreation), viewOptional(p.DSCP)
 	v.TrafficEndpoint, v.ForwardingPolicy = viewOptional(p.Endpoint), p.ForwardingPolicy
 	if r := p.Redirect; r != nil {
 		v.Redirect = &Redirect{URL: r.URL, IPv4: viewIPv4(r.IPv4), IPv6: viewIPv6(r.IPv6)}
+	}
+	if r := p.Replacement; r != nil {
+		v.Replacement = &Replacement{
+			DestinationIPv4: viewIPv4(r.DestinationIPv4), DestinationIPv6: viewIPv6(r.DestinationIPv6), DestinationPort: r.DestinationPort,
+			SourceIPv4: viewIPv4(r.SourceIPv4), SourceIPv6: viewIPv6(r.SourceIPv6), SourcePort: r.SourcePort,
+		}
 	}
 	if p.ProxyARP {
 		v.Proxying = append(v.Proxying, "ARP")
@@ -140,13 +216,6 @@ func viewCreation(o *session.OuterHeaderCreation) *OuterHeaderCreation {
 		v.TEID = (*TEID)(&o.TEID)
 	}
 	return v
-}
-
-func viewDSCP(has bool, dscp uint8) *uint8 {
-	if !has {
-		return nil
-	}
-	return &dscp
 }
 
 // viewIPv4 is not valid if there is no address.

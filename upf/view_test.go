@@ -29,10 +29,11 @@ func TestViewSession(t *testing.T) {
 			ID: 1, ApplyAction: session.Forward | session.Copy, BARID: some8(3), HasForwarding: true,
 			Forwarding: session.ForwardingParameters{
 				Endpoint: some8(7), ForwardingPolicy: "filter", ProxyARP: true, ProxyND: true,
+				Replacement:         &session.Replacement{DestinationIPv4: peer, DestinationPort: 8080, SourceIPv6: session.IPv6{0xfd, 15: 1}},
 				Redirect:            &session.Redirect{URL: "http://portal.example.org/", IPv4: peer, IPv6: session.IPv6{0xfd, 15: 1}},
 				OuterHeaderCreation: session.OuterHeaderCreation{Encapsulation: session.Tags, CTAG: some16(100), STAG: some16(200)},
 			},
-			Duplicates: []session.Duplicate{{DestinationInterface: session.LIFunction, HasDSCP: true, DSCP: 46, ForwardingPolicy: "copies",
+			Duplicates: []session.Duplicate{{DestinationInterface: session.LIFunction, DSCP: session.Some(uint8(46)), ForwardingPolicy: "copies",
 				OuterHeaderCreation: session.OuterHeaderCreation{Encapsulation: session.UDP, IPv4: peer, Port: 9000}}},
 		}},
 		QERs: []session.QER{{

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "gtpu.h"
 #include "skb.h"
 
 #define MARK 0x67746d70		/* of the gNB's packet socket: superMark in Go */
@@ -34,7 +35,6 @@
 #define DECAP_L3_IPV4 (1ULL << 7)
 #define DECAP_L3_IPV6 (1ULL << 8)
 
-#define GTPU_OPTIONAL 0x07	/* flags E, S and PN */
 #define GROW (BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 | \
 	      BPF_F_ADJ_ROOM_ENCAP_L4_UDP)
 
@@ -79,7 +79,7 @@ int super_n3(struct __sk_buff *skb)
 	err = bpf_skb_load_bytes(skb, ETH_HLEN + LEN_BARE - 8, &flags, sizeof(flags));
 	if (err)
 		return TC_ACT_SHOT;
-	if (flags & GTPU_OPTIONAL)
+	if (flags & GTPU_OPT_MASK)
 		err = wrap(skb, outer, LEN_QFI);
 	else
 		err = wrap(skb, outer, LEN_BARE);

@@ -47,7 +47,6 @@ const volatile __u32 short_head;	/* the same in short stamps, whose lowest octet
 const volatile __u8 replayed;	/* stamps stand in any UDP datagram or TCP segment */
 const volatile __u8 uplink;	/* the UE is the source of the user packet */
 
-#define EXT_MAX	4	/* extension headers that are looked at */
 #define EXT_OCTETS	0x3ff	/* octets of one are not more */
 
 /* rest_pull - step over @octets
@@ -207,17 +206,17 @@ static __always_inline int arrival_user(struct arrival *a, struct rest *r, int i
  *
  * @type: type of the first one, 0 for none
  *
- * Return: 0 if the frame ends inside them or there are more than EXT_MAX.
+ * Return: 0 if the frame ends inside them or there are more than GTPU_EXT_MAX.
  */
 static __always_inline int arrival_extensions(struct arrival *a, struct rest *r, __u8 type)
 {
-	for (int i = 0; type && i < EXT_MAX; i++) {
+	for (int i = 0; type && i < GTPU_EXT_MAX; i++) {
 		const __u8 *ext = rest_pull(r, 4);
 
 		if (!ext || !ext[0])
 			return 0;
-		if (type == LAB_EXT_PSC)
-			a->qfi = ext[2] & 0x3f;
+		if (type == GTPU_EXT_PSC)
+			a->qfi = ext[2] & GTPU_PSC_QFI;
 		if (ext[0] > 1 && !rest_pull(r, within(4 * (ext[0] - 1), EXT_OCTETS)))
 			return 0;
 		if (r->pos - 1 < (void *)ext) /* never so, but the verifier does not see it */
@@ -239,17 +238,17 @@ static __always_inline int arrival_outer(struct arrival *a, struct rest *r)
 		return 0;
 	udp = arrival_udp(a, r);
 	gtpu = rest_pull(r, offsetof(struct lab_gtpu, sequence));
-	if (!udp || !gtpu || (gtpu->flags & 0xf0) != (LAB_GTPU_FLAGS & 0xf0) || gtpu->type != LAB_GTPU_G_PDU)
+	if (!udp || !gtpu || (gtpu->flags & GTPU_V_PT_MASK) != GTPU_V1_PT || gtpu->type != GTPU_G_PDU)
 		return 0;
 	a->encapsulated = 1;
 	a->outer_source = ip->saddr;
 	a->outer_destination = ip->daddr;
 	a->teid = gtpu->teid;
 	a->wrong_length |= bpf_ntohs(gtpu->length) ^ (__u32)(r->end - r->pos);
-	if (!(gtpu->flags & 0x07))
+	if (!(gtpu->flags & GTPU_OPT_MASK))
 		return 1;
 	opt = rest_pull(r, 4);
-	return opt && arrival_extensions(a, r, gtpu->flags & 0x04 ? opt[3] : 0);
+	return opt && arrival_extensions(a, r, gtpu->flags & GTPU_E ? opt[3] : 0);
 }
 
 /* arrival_parse - read a frame
@@ -272,7 +271,7 @@ static __always_inline int arrival_parse(struct arrival *a, struct rest *r)
 	udp = r->pos + sizeof(struct iphdr);
 	if (eth->h_proto != bpf_htons(ETH_P_IP) || (void *)(udp + 1) > r->end)
 		return 0;
-	if (udp->dest != bpf_htons(LAB_GTPU_PORT) || *(__u8 *)(r->pos + offsetof(struct iphdr, protocol)) != IPPROTO_UDP)
+	if (udp->dest != bpf_htons(GTPU_PORT) || *(__u8 *)(r->pos + offsetof(struct iphdr, protocol)) != IPPROTO_UDP)
 		return arrival_user(a, r, 0);
 	if (!arrival_outer(a, r))
 		return 0;

@@ -6,14 +6,11 @@
 #include <linux/ipv6.h>
 #include <linux/types.h>
 #include <linux/udp.h>
+#include "gtpu.h"
 
-/* Headers as the laboratory writes and checks them. Nothing here is shared with
- * the datapath under test: a meter with the same parser would share its faults.
+/* Headers as the laboratory writes and checks them. No parser is shared with the
+ * datapath under test, only numbers: a meter with the same parser would share its faults.
  */
-#define LAB_GTPU_PORT	2152
-#define LAB_GTPU_FLAGS	0x34	/* version 1, protocol type GTP, E */
-#define LAB_GTPU_G_PDU	255
-#define LAB_EXT_PSC	0x85	/* PDU Session Container */
 
 /* GTP-U header with a PDU Session Container of one word as its only extension
  * header, as the generator writes it.

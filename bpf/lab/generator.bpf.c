@@ -20,14 +20,6 @@
 #define TURNS_MAX	4096	/* of all streams; a power of two */
 #define STREAMS_MAX	64	/* a power of two */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);	/* set before loading */
-	__type(key, __u32);
-	__type(value, struct access);
-} access_by_position SEC(".maps");
-
 /* What the frames of one length of a stream have in common. */
 struct shape {
 	__u64 headers[HEADERS_MAX / 8];	/* Ethernet to inner UDP, session fields 0 */

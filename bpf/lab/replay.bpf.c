@@ -41,15 +41,6 @@ struct {
 	__type(value, struct replay_frame);
 } frame_by_position SEC(".maps");
 
-/* The sessions that UEs of the file stand for, in turn: UE n has entry base + n. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);	/* set before loading */
-	__type(key, __u32);
-	__type(value, struct access);
-} access_by_position SEC(".maps");
-
 const volatile __u32 device;		/* interface index to send by */
 const volatile __u8 outer_checksum;	/* uplink: the outer UDP header has one */
 const volatile __u32 frames;		/* entries of frame_by_position */

@@ -23,6 +23,17 @@ struct access {
 	__u8 ue6[16];		/* IPv6 address of the UE */
 };
 
+/* In a replay they are those that UEs of the file stand for, in turn: UE n has entry
+ * base + n.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);	/* set before loading */
+	__type(key, __u32);
+	__type(value, struct access);
+} access_by_position SEC(".maps");
+
 /* write_stamp - write the stamp at @s, whose first word is @head
  *
  * Return: the sum of what differs from frame to frame, for the checksum.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
+#include "gtpu.h"
 #include "maps.h"
 
 /* From the frame to the user packet.
@@ -12,15 +13,6 @@
 #define PROTOCOL_UDP	17
 #define PROTOCOL_ICMP6	58
 #define PROTOCOL_SCTP	132
-
-#define GTPU_PORT	2152
-#define GTPU_G_PDU	255
-#define GTPU_V_PT_MASK	0xf0
-#define GTPU_V1_PT	0x30	/* version 1, protocol type GTP */
-#define GTPU_OPT_MASK	0x07	/* E, S or PN: the optional word is present */
-#define GTPU_E		0x04
-#define GTPU_EXT_PSC	0x85	/* PDU Session Container */
-#define GTPU_EXT_MAX	4	/* extension headers that are stepped over */
 
 #define USUAL_OCTETS	58	/* parse_usual(): of all headers */
 

@@ -16,8 +16,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
 #include "drop.h"
+#include "gtpu.h"
 
-#define GTPU_PORT	2152
 #define ENDPOINT_MAX	16
 #define QUEUE_MAX	256
 #define IP_FRAGMENT	0x3fff	/* more fragments, or an offset */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
-#include "gtpu.h"
+#include "parse_gtpu.h"
 
 /* parse_ip4 - check that a whole IPv4 packet stands at the cursor and forget
  * what stands behind it

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
-#include "gtpu.h"
+#include "parse_gtpu.h"
 
 /* What a relay has to know of extension headers: only packets with more than a
  * PDU Session Container of one word come here.

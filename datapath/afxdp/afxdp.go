@@ -41,7 +41,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/vector"
 )
 
-// Config says where the UPF stands.
+// Config is the configuration of the datapath.
 type Config struct {
 	Endpoints []datapath.Endpoint // where GTP-U is terminated, at most 16; several may be on one device
 	// N6 is where user packets leave bare and come from. A device may be that of an
@@ -59,16 +59,15 @@ type Config struct {
 	Frames int   // of each worker; 0: [DefaultFrames]
 	Copy   bool  // no zero copy, also where the devices can
 
-	EchoInterval time.Duration       // how often GTP-U peers in use are asked whether they are there; 0: never
+	EchoInterval time.Duration       // interval of Echo Requests to GTP-U peers in use; 0: never
 	Buffer       stages.BufferLimits // zero value: [stages.DefaultBufferLimits]
-	// Advertise is what UEs are told that solicit a router; nil: that is the CP
-	// function's.
+	// Advertise is the answer to Router Solicitations of UEs; nil: the CP function answers them.
 	Advertise *stages.RouterAdvertisement
 	// MeterBurst is how much of a QER's rate may come at once; 0: [stages.DefaultBurst].
 	MeterBurst time.Duration
 	// Quiet says when no Error Indication is sent: see [datapath.Restart].
 	Quiet *datapath.Quiet
-	// Front treats frames before the stages do; nil: nobody.
+	// Front processes frames before the stages; nil: none.
 	Front Front
 	Name  string // of the datapath, where it is not "afxdp"
 	// Paused: [New] opens a driver that touches no device before [Driver.Resume].
@@ -106,8 +105,7 @@ type Driver struct {
 	stop     context.CancelFunc
 	tended   sync.WaitGroup
 
-	// using is held for reading by who looks at machine without mu, and for writing when it
-	// goes.
+	// using is held for reading by readers of machine without mu, and for writing when it is removed.
 	using   sync.RWMutex
 	mu      sync.Mutex // of changes, and of what follows
 	held    map[uint64]held

@@ -10,6 +10,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // onDevice returns the device on which a frame of the tables arrives.
@@ -68,7 +69,7 @@ func (b *bed) Frame(t testing.TB, port conformance.Port, frame []byte) conforman
 	worker, kernel := b.taken(t)
 	pieces := b.onWire(port, frame)
 	for _, piece := range pieces {
-		if len(piece) > lenEthernet+conformance.MTU+lenTag {
+		if len(piece) > inet.LenEthernet+conformance.MTU+inet.LenTag {
 			t.Skipf("a frame of %d octets does not come over the links of this bed", len(piece))
 		}
 		check(t, unix.Sendto(b.catcher, piece, 0, &unix.SockaddrLinklayer{Ifindex: b.devices[device].other}))

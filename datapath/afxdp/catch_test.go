@@ -13,26 +13,27 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath/conformance"
 	"github.com/plumbline-upf/plumbline/datapath/rawip"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // onWire returns the frames as which one comes over a link of the bed's MTU: a GTP-U
 // message that is longer comes in fragments.
 func (b *bed) onWire(port conformance.Port, frame []byte) [][]byte {
-	const most = lenEthernet + conformance.MTU
-	if len(frame) <= most || port != conformance.N3 || frame[lenEthernet] != 0x45 {
+	const most = inet.LenEthernet + conformance.MTU
+	if len(frame) <= most || port != conformance.N3 || frame[inet.LenEthernet] != 0x45 {
 		return [][]byte{frame}
 	}
 	const first = 1200 // octets behind the IP header, a multiple of 8
-	header := frame[:lenEthernet+lenIPv4]
+	header := frame[:inet.LenEthernet+inet.LenIPv4]
 	one := slices.Concat(header, frame[len(header):len(header)+first])
 	two := slices.Concat(header, frame[len(header)+first:])
 	for i, piece := range [][]byte{one, two} {
-		ip := piece[lenEthernet:]
+		ip := piece[inet.LenEthernet:]
 		binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
 		binary.BigEndian.PutUint16(ip[4:], uint16(b.caught)+1)
 		binary.BigEndian.PutUint16(ip[6:], [...]uint16{0x2000, first / 8}[i])
 		ip[10], ip[11] = 0, 0
-		binary.BigEndian.PutUint16(ip[10:], sum(ip[:lenIPv4]))
+		binary.BigEndian.PutUint16(ip[10:], sum(ip[:inet.LenIPv4]))
 	}
 	return [][]byte{one, two}
 }
@@ -48,12 +49,12 @@ func (f caughtFrame) outcome() conformance.Outcome {
 	if f.device == "lan" {
 		return conformance.Outcome{Packet: f.octets}
 	}
-	return conformance.Outcome{Packet: f.octets[lenEthernet:], Ethernet: f.octets[:lenEthernet]}
+	return conformance.Outcome{Packet: f.octets[inet.LenEthernet:], Ethernet: f.octets[:inet.LenEthernet]}
 }
 
 // isCut reports whether it is a fragment of an outer packet.
 func (f caughtFrame) isCut() bool {
-	return fromEndpoint(f.octets) && f.octets[lenEthernet+6]&0x20 != 0
+	return fromEndpoint(f.octets) && f.octets[inet.LenEthernet+6]&0x20 != 0
 }
 
 func (b *bed) add(frames []caughtFrame) {
@@ -107,12 +108,12 @@ func (b *bed) catch(t testing.TB) (all []caughtFrame) {
 	t.Helper()
 	buf, control := make([]byte, 1<<16), make([]byte, 64)
 	for {
-		n, c, _, from, err := unix.Recvmsg(b.catcher, buf[lenTag:], control, 0)
+		n, c, _, from, err := unix.Recvmsg(b.catcher, buf[inet.LenTag:], control, 0)
 		if errors.Is(err, unix.EAGAIN) {
 			return all
 		}
 		check(t, err)
-		frame := withTag(t, buf[:lenTag+n], control[:c])
+		frame := withTag(t, buf[:inet.LenTag+n], control[:c])
 		ll := from.(*unix.SockaddrLinklayer)
 		name := b.nameOf(ll.Ifindex)
 		if ll.Pkttype == unix.PACKET_OUTGOING || name == "" {
@@ -146,10 +147,10 @@ func isNoise(frame []byte) bool {
 // fromEndpoint reports whether a frame has an IPv4 packet from where GTP-U is
 // terminated.
 func fromEndpoint(frame []byte) bool {
-	if frame[12] != 8 || frame[13] != 0 || len(frame) < lenEthernet+lenIPv4 {
+	if frame[12] != 8 || frame[13] != 0 || len(frame) < inet.LenEthernet+inet.LenIPv4 {
 		return false
 	}
-	from := netip.AddrFrom4([4]byte(frame[lenEthernet+12:]))
+	from := netip.AddrFrom4([4]byte(frame[inet.LenEthernet+12:]))
 	return from == conformance.N3Address || from == conformance.N9Address
 }
 
@@ -165,7 +166,7 @@ func (b *bed) checkEthernet(t testing.TB, device string, frame []byte) {
 	if device == "lan" {
 		return // who sends what there is in the rows
 	}
-	to := rawip.Destination(frame[lenEthernet:])
+	to := rawip.Destination(frame[inet.LenEthernet:])
 	want := [][6]byte{l.neighs[to], station, l.neighs[conformance.Steered]}
 	if l.neighs[to] == ([6]byte{}) && !conformance.OnlinkPrefix.Contains(to) && !conformance.Onlink6.Contains(to) {
 		want = append(want[:1], l.neighs[conformance.Gateway], l.neighs[conformance.Steered])
@@ -175,7 +176,7 @@ func (b *bed) checkEthernet(t testing.TB, device string, frame []byte) {
 		proto = [2]byte{0x86, 0xdd}
 	}
 	if got := [6]byte(frame); got == ([6]byte{}) || !slices.Contains(want, got) || [6]byte(frame[6:]) != l.mac || [2]byte(frame[12:]) != proto {
-		t.Errorf("frame to %v on %s has header %x; want one of %x from %x", to, device, frame[:lenEthernet], want, l.mac)
+		t.Errorf("frame to %v on %s has header %x; want one of %x from %x", to, device, frame[:inet.LenEthernet], want, l.mac)
 	}
 }
 
@@ -188,12 +189,12 @@ func withTag(t testing.TB, b, control []byte) []byte {
 		if m.Header.Type != unix.PACKET_AUXDATA || binary.NativeEndian.Uint32(m.Data)&unix.TP_STATUS_VLAN_VALID == 0 {
 			continue
 		}
-		copy(b, b[lenTag:lenTag+12])
+		copy(b, b[inet.LenTag:inet.LenTag+12])
 		binary.BigEndian.PutUint16(b[12:], binary.NativeEndian.Uint16(m.Data[18:]))
 		binary.BigEndian.PutUint16(b[14:], binary.NativeEndian.Uint16(m.Data[16:]))
 		return b
 	}
-	return b[lenTag:]
+	return b[inet.LenTag:]
 }
 
 // answer answers an ARP request of the UPF's kernel.

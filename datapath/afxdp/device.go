@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/netdev"
 )
 
@@ -31,7 +32,7 @@ type device struct {
 	redirects atomic.Bool  // a veth device that now sends what XDP redirects to it
 	refused   atomic.Int32 // the kernel did not after all: for how many more looks it is left alone
 
-	mac atomic.Uint64 // as putEthernet has it
+	mac atomic.Uint64 // see putEthernet
 	mtu atomic.Int32  // octets of IP packet
 }
 
@@ -117,7 +118,7 @@ func (d *device) set(mac [6]byte, mtu int) {
 const maxQueues = 256
 
 // MaxMTU is that of devices, octets: a frame is in one page, behind XDP's headroom.
-const MaxMTU = 4096 - unix.XDP_PACKET_HEADROOM - lenEthernet - lenTag
+const MaxMTU = 4096 - unix.XDP_PACKET_HEADROOM - inet.LenEthernet - inet.LenTag
 
 // frameOctets returns how long a frame is: what arrives has 256 octets before it, for
 // headers.
@@ -127,7 +128,7 @@ func frameOctets(devices []*device) (int, error) {
 		longest = max(longest, int(d.mtu.Load()))
 	}
 	for _, octets := range []int{2048, 4096} {
-		if unix.XDP_PACKET_HEADROOM+lenEthernet+lenTag+longest <= octets {
+		if unix.XDP_PACKET_HEADROOM+inet.LenEthernet+inet.LenTag+longest <= octets {
 			return octets, nil
 		}
 	}

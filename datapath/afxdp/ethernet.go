@@ -3,14 +3,8 @@ package afxdp
 import (
 	"encoding/binary"
 	"net"
-)
 
-const lenEthernet = 14
-
-// EtherTypes. Source: IEEE Std 802-2014, registered by the IEEE.
-const (
-	etherIPv4 = 0x0800
-	etherIPv6 = 0x86dd
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // macWord is a MAC address as a number, the first octet in the lowest bits; 0: not
@@ -23,7 +17,7 @@ func macWord(mac [6]byte) uint64 {
 
 // putEthernet writes the header of a frame in three words.
 func putEthernet(b []byte, to, from uint64, etherType uint16) {
-	_ = b[lenEthernet-1]
+	_ = b[inet.LenEthernet-1]
 	binary.LittleEndian.PutUint64(b, to|from<<48)
 	binary.LittleEndian.PutUint32(b[8:], uint32(from>>16))
 	binary.BigEndian.PutUint16(b[12:], etherType)

@@ -10,7 +10,7 @@ import (
 	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
 
-// Front treats frames before the stages do; what it leaves to them is theirs.
+// Front processes frames before the stages, which get the frames that it passes on.
 type Front interface {
 	// NewLane returns what one worker lets its frames through; nil: this one has none.
 	NewLane() Lane
@@ -21,20 +21,20 @@ type Front interface {
 
 // Lane treats the frames of one worker.
 type Lane interface {
-	// Process treats frames that arrived on the device with this number, at most
-	// [vector.MaxVector], and says of those that are not for the stages what becomes of them.
+	// Process handles frames that arrived on the device with this number, at most
+	// [vector.MaxVector], and reports the outcome of those that are not for the stages.
 	Process(device int, frames [][]byte, out Outcome)
 	// Close is called when the worker has ended.
 	Close()
 }
 
-// Outcome is told what becomes of frames, by index. What is not told of goes to the stages,
-// and has to be as it was.
+// Outcome receives the result of frames, by index. Frames without a result go to the stages, and
+// must be unchanged.
 type Outcome interface {
 	// Send lets head and payload leave by a device. inPlace: payload is the end of the frame,
 	// of which nothing else is needed any more.
 	Send(frame, device int, head, payload []byte, inPlace bool)
-	// Drop ends a frame. Who calls it has counted it.
+	// Drop ends a frame, which the caller has counted.
 	Drop(frame int)
 }
 
@@ -129,8 +129,8 @@ type Exit struct {
 	MTU    int // octets of IP packet
 }
 
-// Exits returns by which neighbours GTP-U peers are reached whose packets leave by a device
-// of the driver. Others are not in it.
+// Exits returns the neighbours of GTP-U peers whose packets leave through a device of the driver.
+// Others are not included.
 func (d *Driver) Exits() map[nexthop.Peer]Exit {
 	all := map[nexthop.Peer]Exit{}
 	for local, table := range d.peers.hops {

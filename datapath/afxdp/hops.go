@@ -22,11 +22,11 @@ type exit struct {
 	dev  *device // nil: the kernel sends there
 	mac  uint64  // as macWord
 	mtu  int     // octets of IP packet; 0: there is no route
-	name string  // of the device, ours or not
+	name string  // of the device, which may be any
 }
 
 // hopTable finds hops of a device, or of an endpoint, by address. It is read for each packet, without a
-// lock, and is made anew when hops come and go.
+// lock, and is rebuilt when hops change.
 type hopTable struct {
 	mu    sync.Mutex
 	all   map[netip.Addr]*hop
@@ -49,7 +49,7 @@ func (t *hopTable) add(addr netip.Addr) *hop {
 	return h
 }
 
-// remove forgets an address. Who has the hop still may keep it.
+// remove removes an address. Holders of the hop may keep it.
 func (t *hopTable) remove(addr netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

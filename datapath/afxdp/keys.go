@@ -53,8 +53,7 @@ func (t *keyTable) use(keys map[datapath.Key]bool) error {
 	return nil
 }
 
-// release counts one less, and takes those out of the tables that nobody has any
-// more.
+// release decrements the references, and removes unreferenced keys from the tables.
 func (t *keyTable) release(keys map[datapath.Key]bool) error {
 	var errs []error
 	for k := range keys {
@@ -99,7 +98,7 @@ func (t *keyTable) counted(k datapath.Key, change int) error {
 	return nil
 }
 
-// entry returns the table of a key and how it stands there.
+// entry returns the table of a key and its encoding there.
 func (t *keyTable) entry(k datapath.Key) (*ebpf.Map, any) {
 	switch {
 	case k.IPv4 != 0:

@@ -13,16 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
-// live sends a worker's frames as XDP frames. In copy mode a socket makes a socket buffer
-// of each frame and hands it to the device by itself; this way the kernel copies frames
-// into pages of its own and hands them over in batches, for a third of the time.
+// live sends a worker's frames as XDP frames. In copy mode a socket allocates a socket buffer for
+// each frame and passes it to the device individually; this way the kernel copies frames into its
+// own pages and passes them on in batches, in a third of the time.
 //
 //	frame in the UMEM ─► program, run once for each frame ─► page of the kernel ─► device
 //
-// It is for veth devices. Frames are in their order whichever way they go as long as they
-// all go one way: see livesOn. The pages are the receiver's when send returns.
+// It is for veth devices. Frames stay in order on either path as long as all use the same one: see
+// livesOn. When send returns, the receiver owns the pages.
 //
 // Source: Linux, Documentation/bpf/bpf_prog_run.rst; 5.18 or later.
 type live struct {
@@ -53,10 +54,10 @@ const (
 
 var _ [burstMax - vector.MaxVector]struct{} // a vector fits
 
-// liveLongest is how long a frame can be, in octets, from places of so many.
+// liveLongest is the maximum frame length, in octets, for a place of this size.
 func liveLongest(octets int) int { return min(octets-startMax, liveOctets) }
 
-// openLive makes the memory of so many frames, and what sends them to devices.
+// openLive creates the memory for this number of frames, and the programs that send them to devices.
 //
 // Errors: those of the kernel; then frames go through sockets.
 func openLive(frames, octets int, devices []*device) (*live, error) {
@@ -130,9 +131,9 @@ func (l *live) hold() error {
 	return <-done
 }
 
-// holdApart holds the program in a namespace which the calling thread makes, and then
-// leaves again: it may be the process's first one, which does not end, and by whose
-// namespace /proc knows the process. back: the thread is where it was.
+// holdApart attaches the program in a namespace that the calling thread creates and then leaves
+// again: it may be the main thread, which does not end, and whose namespace /proc shows for the
+// process. back: the thread has returned to its namespace.
 func (l *live) holdApart() (back bool, err error) {
 	home, err := netns.Get()
 	if err != nil {
@@ -155,9 +156,8 @@ func (l *live) holdApart() (back bool, err error) {
 	return true, err
 }
 
-// send sends frames of the memory, in places of so many octets, to a device. It returns
-// how many of them are sent, or lost on the device; ok: they can go this way at all, else
-// none is.
+// send sends frames of the memory, in places of this size in octets, to a device. It returns the
+// number sent, or lost on the device; ok is false if this path is not available and none was sent.
 //
 // Preconditions: no more than [burstMax] frames.
 func (l *live) send(d *device, frames []unix.XDPDesc, place uint64) (sent int, ok bool, err error) {
@@ -165,7 +165,7 @@ func (l *live) send(d *device, frames []unix.XDPDesc, place uint64) (sent int, o
 	for i := range frames {
 		f := &frames[i]
 		start := f.Addr & (place - 1)
-		if start > startMax || int(f.Len) > len(l.blank) || f.Len < lenEthernet {
+		if start > startMax || int(f.Len) > len(l.blank) || f.Len < inet.LenEthernet {
 			return 0, false, nil
 		}
 		b := l.burst[head+lenLeaving*i:][:lenLeaving]

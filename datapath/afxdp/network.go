@@ -55,9 +55,8 @@ func newNetworks(n6 *datapath.N6, devices []*device) ([]*network, []*way) {
 	return all, ways
 }
 
-// maxNeighbours is how many neighbours of a data network are kept: what goes to
-// others goes through the kernel. Whoever answers to many addresses must not take
-// our memory.
+// maxNeighbours limits the stored neighbours of a data network: packets to others go through the
+// kernel. A host that answers to many addresses must not exhaust the memory.
 const maxNeighbours = 1024
 
 // begin forgets the gateways and neighbours of a watcher before: the next one tells of
@@ -71,7 +70,7 @@ func (n *network) begin() {
 	}
 }
 
-// neighbour is told that the MAC address of a neighbour came, changed or went.
+// neighbour handles a new, changed or lost MAC address of a neighbour.
 func (n *network) neighbour(addr netip.Addr, mac nexthop.MAC) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -138,7 +137,7 @@ func (n *network) kept(before map[netip.Addr]*hop, addr netip.Addr) *hop {
 	return h
 }
 
-// route makes the tables of all ways anew. n.mu is held.
+// route rebuilds the tables of all ways. n.mu is held.
 func (n *network) route() {
 	for _, w := range n.ways {
 		w.routes.Store(newRoutes(w.table(), func(a netip.Addr) *hop { return n.gateway[a] }))

@@ -17,7 +17,7 @@ func (d *Driver) Pause() error {
 }
 
 func (d *Driver) pause() error {
-	d.using.Lock() // until nobody looks at it any more
+	d.using.Lock() // until it is no longer read
 	m := d.machine.Swap(nil)
 	if m != nil {
 		d.lost.Add(m.lost())
@@ -68,7 +68,7 @@ func (d *Driver) release(out []*vector.Packet) {
 	m := d.machine.Load()
 	if m == nil {
 		for range out {
-			d.own.Refuse(datapath.DropNextHop) // paused: nobody sends
+			d.own.Refuse(datapath.DropNextHop) // paused: no sends
 		}
 		return
 	}

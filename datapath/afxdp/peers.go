@@ -41,7 +41,7 @@ func newPeerTable(endpoints []datapath.Endpoint, devices []*device, lost func(pa
 	return t
 }
 
-// of returns the peers to which a session sends, each once, but for the UPF itself.
+// of returns the peers to which a session sends, each once, without the UPF itself.
 func (t *peerTable) of(s *api.Session) []nexthop.Peer {
 	var all []nexthop.Peer
 	add := func(to datapath.Direction, o *api.OuterHeaderCreation) {
@@ -146,8 +146,7 @@ func (t *peerTable) find(p nexthop.Peer) *hop {
 	return nil
 }
 
-// lead takes the ways by which peers are reached. It does not lock: a watcher calls it
-// while it is asked for a peer.
+// lead receives the paths to peers. It does not lock: a watcher calls it during a request for a peer.
 func (t *peerTable) lead(ways map[nexthop.Peer]nexthop.Way) {
 	for p, way := range ways {
 		h := t.find(p)

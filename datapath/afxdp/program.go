@@ -53,8 +53,7 @@ func openTables(cfg *Config) (*tables, error) {
 	return t, nil
 }
 
-// minPrefixes is for how many prefixes there is room beside those of sessions: those
-// of NATs.
+// minPrefixes is the number of prefixes in addition to those of sessions: those of NATs.
 const minPrefixes = 1024
 
 func (t *tables) close() error {

@@ -3,13 +3,7 @@ package afxdp
 import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/vector"
-)
-
-// Octets of headers.
-const (
-	lenIPv4 = 20
-	lenIPv6 = 40
-	lenUDP  = 8
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // arrive makes a packet of a frame that the program of a device has given us: p.Buf
@@ -20,10 +14,10 @@ func (w *worker) arrive(d *device, p *vector.Packet) datapath.Reason {
 	if d.ethernet {
 		return datapath.ReasonNone
 	}
-	if p.End-p.Start < lenEthernet {
+	if p.End-p.Start < inet.LenEthernet {
 		return datapath.DropIPShort
 	}
-	p.Start += lenEthernet
+	p.Start += inet.LenEthernet
 	if len(d.locals) == 0 {
 		return datapath.ReasonNone
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 )
 
-// routes are those of a way as a packet asks for them: made anew when the kernel's
-// change, or a gateway is resolved or lost.
+// routes are the lookup form of the routes of a way: rebuilt when the kernel's change, or a gateway
+// is resolved or lost.
 type routes struct {
 	levels4, levels6 []level // the longest prefixes first
 }

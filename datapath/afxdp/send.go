@@ -9,6 +9,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/rawip"
 	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
 
@@ -42,9 +43,9 @@ func (w *worker) tunnel(p *vector.Packet) datapath.Reason {
 	if h := w.m.peer(&w.lastPeer, p.Outer); h != nil {
 		exit = h.exit.Load()
 	}
-	outer, etherType := lenIPv4+lenUDP, uint16(etherIPv4)
+	outer, etherType := inet.LenIPv4+inet.LenUDP, uint16(inet.EtherIPv4)
 	if p.Outer.Peer.Is6() {
-		outer, etherType = lenIPv6+lenUDP, etherIPv6
+		outer, etherType = inet.LenIPv6+inet.LenUDP, inet.EtherIPv6
 	}
 	switch {
 	case exit == nil || exit.dev == nil:
@@ -53,7 +54,7 @@ func (w *worker) tunnel(p *vector.Packet) datapath.Reason {
 		return w.slowly(p, datapath.PassTooBig)
 	}
 	s := w.out[exit.dev.number]
-	offset, ok := w.room(p, outer+lenEthernet)
+	offset, ok := w.room(p, outer+inet.LenEthernet)
 	if !ok {
 		return datapath.DropTxFull
 	}
@@ -75,11 +76,11 @@ func (w *worker) bare(p *vector.Packet) datapath.Reason {
 	case len(b) > mtu:
 		return w.slowly(p, datapath.PassTooBig)
 	}
-	etherType := uint16(etherIPv4)
+	etherType := uint16(inet.EtherIPv4)
 	if b[0]>>4 == 6 {
-		etherType = etherIPv6
+		etherType = inet.EtherIPv6
 	}
-	offset, ok := w.room(p, lenEthernet)
+	offset, ok := w.room(p, inet.LenEthernet)
 	if !ok {
 		return datapath.DropTxFull
 	}
@@ -93,7 +94,7 @@ func (w *worker) frame(p *vector.Packet) datapath.Reason {
 	if !dev.ethernet {
 		return datapath.DropNextHop // its network is for IP
 	}
-	if p.End-p.Start > int(dev.mtu.Load())+lenEthernet+lenTag {
+	if p.End-p.Start > int(dev.mtu.Load())+inet.LenEthernet+inet.LenTag {
 		return datapath.DropMTU
 	}
 	offset, ok := w.room(p, 0)
@@ -104,8 +105,6 @@ func (w *worker) frame(p *vector.Packet) datapath.Reason {
 	return datapath.ReasonNone
 }
 
-const lenTag = 4
-
 // slowly sends a packet through the kernel for a reason, behind those before it.
 func (w *worker) slowly(p *vector.Packet, why datapath.Reason) datapath.Reason {
 	w.engine.Refuse(why)
@@ -113,9 +112,8 @@ func (w *worker) slowly(p *vector.Packet, why datapath.Reason) datapath.Reason {
 	return w.m.slow.send(p)
 }
 
-// room sees to it that a packet stands in a frame of ours which nothing else needs,
-// with so many octets free before it. It returns where the frame is. ok: there is
-// one.
+// room moves a packet, if necessary, to an unused frame of the driver with this number of free
+// octets before it. It returns the address of the frame; ok is false if there is none.
 func (w *worker) room(p *vector.Packet, before int) (offset uint64, ok bool) {
 	if offset, ok = xsk.OffsetIn(w.umem.Memory, p.Buf); ok && w.umem.OwnerOf(offset) == xsk.Held && p.Start >= before {
 		return offset, true
@@ -139,7 +137,7 @@ func (w *worker) room(p *vector.Packet, before int) (offset uint64, ok bool) {
 
 // put adds the Ethernet header and lets the packet leave on a socket.
 func (w *worker) put(s *socket, p *vector.Packet, offset, to uint64, etherType uint16) {
-	p.Start -= lenEthernet
+	p.Start -= inet.LenEthernet
 	putEthernet(p.Buf[p.Start:], to, s.device.mac.Load(), etherType)
 	w.add(s, p, offset)
 }
@@ -161,8 +159,7 @@ func (w *worker) flushAll() {
 	w.leaving = w.leaving[:0]
 }
 
-// patience is how often a device that takes nothing is asked again before packets
-// are dropped.
+// patience is the number of retries for a device that accepts nothing before packets are dropped.
 const patience = 16
 
 // flush hands all that is to leave on a socket to the kernel. In copy mode it has
@@ -186,10 +183,10 @@ func (w *worker) flush(s *socket) {
 	}
 }
 
-// livesOn reports whether a burst of n frames is to leave as XDP frames: if it is worth
-// that, or because those before it have a moment ago. The other end of a veth takes XDP
-// frames and what sockets send from different queues, or one beside the other: a later
-// burst must not overtake. What a socket has sent is taken when it is given back.
+// livesOn reports whether a burst of n frames is to leave as XDP frames: if it is worth that, or
+// because those before it have a moment ago. The other end of a veth receives XDP frames and socket
+// frames from different queues, or in parallel: a later burst must not overtake. A socket's frame
+// has been received when it is returned.
 func (s *socket) livesOn(n int) bool {
 	if n < liveLeast && time.Since(s.lived) > liveStay {
 		return false
@@ -220,8 +217,8 @@ func (w *worker) flushLive(s *socket) {
 	}
 }
 
-// push has the kernel send what is in the TX ring. In copy mode nobody else does, and
-// it takes a few of them in one call.
+// push makes the kernel send the TX ring. In copy mode this call is the only trigger, and it sends
+// a few frames per call.
 func (w *worker) push(s *socket) {
 	for tries := 0; tries < patience; {
 		before := s.TX.Unread()
@@ -231,10 +228,10 @@ func (w *worker) push(s *socket) {
 		err := s.Wake()
 		switch {
 		case s.Zero && err == nil:
-			return // the driver goes on by itself
+			return // the driver continues by itself
 		case s.TX.Unread() == before:
 			tries++
-			_ = w.reclaim() // what the kernel waits for may be room for what it gives back
+			_ = w.reclaim() // the kernel may be waiting for room in the completion ring
 		}
 	}
 }

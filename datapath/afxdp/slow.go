@@ -13,11 +13,11 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 	"github.com/plumbline-upf/plumbline/datapath/rawip"
 	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
-// slow is the way through the kernel: GTP-U that it has put together comes out of the
-// GTP-U sockets, and what the workers cannot send goes through raw ones. It is for
-// several goroutines.
+// slow is the path through the kernel: reassembled GTP-U comes from the GTP-U sockets, and packets
+// that the workers cannot send go through raw ones. It is safe for concurrent use.
 type slow struct {
 	m     *machine
 	host  *rawip.Host
@@ -139,7 +139,7 @@ func (s *slow) send(p *vector.Packet) datapath.Reason {
 }
 
 func (s *slow) tunnel(p *vector.Packet) datapath.Reason {
-	if p.Start < lenIPv6+lenUDP {
+	if p.Start < inet.LenIPv6+inet.LenUDP {
 		room := make([]byte, vector.Headroom+p.End-p.Start)
 		n := copy(room[vector.Headroom:], p.Octets())
 		p.Buf, p.Start, p.End = room, vector.Headroom, vector.Headroom+n

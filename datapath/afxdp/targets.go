@@ -5,20 +5,21 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/netdev"
 )
 
-// targetsPeriod is how often devices are asked whether they send what is redirected to
-// them: a veth does as long as the other end has an XDP program, or GRO.
+// targetsPeriod is the interval at which devices are checked for accepting redirected frames: a
+// veth does as long as the other end has an XDP program, or GRO.
 const targetsPeriod = time.Second
 
 // refusedPeriods is how many of these a device is left alone to which the kernel would not
 // send: what was in the way may pass.
 const refusedPeriods = 10
 
-// watchTargets follows which veth devices XDP frames can be sent to: those that take
-// them, and all of whose frames are short enough. A kernel that does not say (before
-// 6.3) gets none.
+// watchTargets tracks the veth devices to which XDP frames can be sent: those that accept them, and
+// whose frames are all short enough. On a kernel that does not report this (before 6.3) there are
+// none.
 func (m *machine) watchTargets() {
 	var veths []*device
 	for _, d := range m.devices {
@@ -42,7 +43,7 @@ func (m *machine) watchTargets() {
 				continue
 			}
 			f, err := kernel.Announced(d.index)
-			fit := lenEthernet+lenTag+int(d.mtu.Load()) <= liveLongest(m.octets)
+			fit := inet.LenEthernet+inet.LenTag+int(d.mtu.Load()) <= liveLongest(m.octets)
 			d.redirects.Store(err == nil && f&netdev.Transmit != 0 && fit)
 		}
 	}

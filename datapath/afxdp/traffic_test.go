@@ -19,6 +19,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/datapath/vector"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
 
@@ -101,7 +102,7 @@ func TestNothingTaken(t *testing.T) {
 	send := func(count int) {
 		for i := range count {
 			p := &vector.Packet{Buf: []byte{byte(i)}, End: 1}
-			offset, ok := w.room(p, lenEthernet)
+			offset, ok := w.room(p, inet.LenEthernet)
 			if !ok {
 				t.Fatal("no frame")
 			}

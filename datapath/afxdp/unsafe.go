@@ -17,8 +17,9 @@ type progRun struct {
 	_                                    uint32
 }
 
-// runProgram has the kernel run a program. The runtime is not told of the system call:
-// it does not sleep, and takes long enough for the processor to be given away.
+// runProgram makes the kernel run a program. RawSyscall hides the call from the runtime's
+// scheduler: it does not sleep, but takes long enough that the runtime would hand off the
+// processor.
 func runProgram(r *progRun) error {
 	_, _, errno := unix.RawSyscall(unix.SYS_BPF, unix.BPF_PROG_TEST_RUN, uintptr(unsafe.Pointer(r)), unsafe.Sizeof(*r))
 	if errno != 0 {

@@ -43,7 +43,7 @@ type worker struct {
 	comingFrom *socket                  // of coming
 	coming     []unix.XDPDesc           // what has arrived, for the lane
 	frames     [vector.MaxVector][]byte // of coming
-	told       [vector.MaxVector]bool   // the lane has said what becomes of it
+	told       [vector.MaxVector]bool   // the front has reported its result
 }
 
 // newWorker opens the sockets of a worker. The first one has the UMEM; all have to
@@ -247,9 +247,8 @@ func (w *worker) reclaim() error {
 // here.
 const kept = vector.MaxVector
 
-// A worker that has had no pause for so many times its frames gets more than it can
-// take. Then what waits for it only leaves the caches before its turn comes, and few
-// frames in the kernel's hands carry more than many.
+// A worker without a pause for this multiple of its frames is overloaded. Waiting frames then only
+// leave the caches before their turn, and few frames in the kernel achieve a higher rate than many.
 const (
 	overloaded     = 16
 	overloadedLent = 1024 // frames of a socket
@@ -281,7 +280,7 @@ func (w *worker) refill() {
 		s.Fill.Put(give)
 		w.umem.Unused = free[:len(free)-n]
 		if s.Fill.Asleep() {
-			_ = s.Poke() // what it says is said again by the next packet
+			_ = s.Poke() // the next packet reports it again
 		}
 	}
 }

@@ -1420,7 +1420,8 @@ type Forward struct {
 	// With DROP: a quota of one of the rule's URRs is used up, of volume, time or events,
 	// and the control plane has named no FAR for that. Such packets are dropped for the
 	// reason of a quota. TS 29.244, 5.2.2.2.1.
-	Spent         bool `protobuf:"varint,17,opt,name=spent,proto3" json:"spent,omitempty"`
+	Spent         bool         `protobuf:"varint,17,opt,name=spent,proto3" json:"spent,omitempty"`
+	Replacement   *Replacement `protobuf:"bytes,18,opt,name=replacement,proto3" json:"replacement,omitempty"` // absent: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1574,6 +1575,99 @@ func (x *Forward) GetSpent() bool {
 	return false
 }
 
+func (x *Forward) GetReplacement() *Replacement {
+	if x != nil {
+		return x.Replacement
+	}
+	return nil
+}
+
+// Replacement is an IP Address and Port number Replacement: what takes the place of
+// addresses, in packets of their IP version, and of ports of TCP and UDP. TS 29.244, 8.2.200.
+type Replacement struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	DestinationIpv4 uint32                 `protobuf:"fixed32,1,opt,name=destination_ipv4,json=destinationIpv4,proto3" json:"destination_ipv4,omitempty"` // 0: stays
+	DestinationIpv6 []byte                 `protobuf:"bytes,2,opt,name=destination_ipv6,json=destinationIpv6,proto3" json:"destination_ipv6,omitempty"`   // 16 octets; empty: stays
+	DestinationPort uint32                 `protobuf:"varint,3,opt,name=destination_port,json=destinationPort,proto3" json:"destination_port,omitempty"`  // 0: stays
+	SourceIpv4      uint32                 `protobuf:"fixed32,4,opt,name=source_ipv4,json=sourceIpv4,proto3" json:"source_ipv4,omitempty"`
+	SourceIpv6      []byte                 `protobuf:"bytes,5,opt,name=source_ipv6,json=sourceIpv6,proto3" json:"source_ipv6,omitempty"`
+	SourcePort      uint32                 `protobuf:"varint,6,opt,name=source_port,json=sourcePort,proto3" json:"source_port,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Replacement) Reset() {
+	*x = Replacement{}
+	mi := &file_datapath_api_rules_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Replacement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Replacement) ProtoMessage() {}
+
+func (x *Replacement) ProtoReflect() protoreflect.Message {
+	mi := &file_datapath_api_rules_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Replacement.ProtoReflect.Descriptor instead.
+func (*Replacement) Descriptor() ([]byte, []int) {
+	return file_datapath_api_rules_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Replacement) GetDestinationIpv4() uint32 {
+	if x != nil {
+		return x.DestinationIpv4
+	}
+	return 0
+}
+
+func (x *Replacement) GetDestinationIpv6() []byte {
+	if x != nil {
+		return x.DestinationIpv6
+	}
+	return nil
+}
+
+func (x *Replacement) GetDestinationPort() uint32 {
+	if x != nil {
+		return x.DestinationPort
+	}
+	return 0
+}
+
+func (x *Replacement) GetSourceIpv4() uint32 {
+	if x != nil {
+		return x.SourceIpv4
+	}
+	return 0
+}
+
+func (x *Replacement) GetSourceIpv6() []byte {
+	if x != nil {
+		return x.SourceIpv6
+	}
+	return nil
+}
+
+func (x *Replacement) GetSourcePort() uint32 {
+	if x != nil {
+		return x.SourcePort
+	}
+	return 0
+}
+
 // Duplicate is where a copy goes; without outer header out bare on its interface.
 type Duplicate struct {
 	state                protoimpl.MessageState `protogen:"open.v1"`
@@ -1588,7 +1682,7 @@ type Duplicate struct {
 
 func (x *Duplicate) Reset() {
 	*x = Duplicate{}
-	mi := &file_datapath_api_rules_proto_msgTypes[14]
+	mi := &file_datapath_api_rules_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1600,7 +1694,7 @@ func (x *Duplicate) String() string {
 func (*Duplicate) ProtoMessage() {}
 
 func (x *Duplicate) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[14]
+	mi := &file_datapath_api_rules_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1613,7 +1707,7 @@ func (x *Duplicate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Duplicate.ProtoReflect.Descriptor instead.
 func (*Duplicate) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{14}
+	return file_datapath_api_rules_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Duplicate) GetDestinationInterface() Interface {
@@ -1664,7 +1758,7 @@ type Redirect struct {
 
 func (x *Redirect) Reset() {
 	*x = Redirect{}
-	mi := &file_datapath_api_rules_proto_msgTypes[15]
+	mi := &file_datapath_api_rules_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1676,7 +1770,7 @@ func (x *Redirect) String() string {
 func (*Redirect) ProtoMessage() {}
 
 func (x *Redirect) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[15]
+	mi := &file_datapath_api_rules_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1689,7 +1783,7 @@ func (x *Redirect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redirect.ProtoReflect.Descriptor instead.
 func (*Redirect) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{15}
+	return file_datapath_api_rules_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Redirect) GetUrl() string {
@@ -1730,7 +1824,7 @@ type OuterHeaderCreation struct {
 
 func (x *OuterHeaderCreation) Reset() {
 	*x = OuterHeaderCreation{}
-	mi := &file_datapath_api_rules_proto_msgTypes[16]
+	mi := &file_datapath_api_rules_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1742,7 +1836,7 @@ func (x *OuterHeaderCreation) String() string {
 func (*OuterHeaderCreation) ProtoMessage() {}
 
 func (x *OuterHeaderCreation) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[16]
+	mi := &file_datapath_api_rules_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1755,7 +1849,7 @@ func (x *OuterHeaderCreation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OuterHeaderCreation.ProtoReflect.Descriptor instead.
 func (*OuterHeaderCreation) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{16}
+	return file_datapath_api_rules_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *OuterHeaderCreation) GetTeid() uint32 {
@@ -1839,7 +1933,7 @@ type QER struct {
 
 func (x *QER) Reset() {
 	*x = QER{}
-	mi := &file_datapath_api_rules_proto_msgTypes[17]
+	mi := &file_datapath_api_rules_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1851,7 +1945,7 @@ func (x *QER) String() string {
 func (*QER) ProtoMessage() {}
 
 func (x *QER) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[17]
+	mi := &file_datapath_api_rules_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1864,7 +1958,7 @@ func (x *QER) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QER.ProtoReflect.Descriptor instead.
 func (*QER) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{17}
+	return file_datapath_api_rules_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *QER) GetId() uint32 {
@@ -1990,7 +2084,7 @@ type PacketRate struct {
 
 func (x *PacketRate) Reset() {
 	*x = PacketRate{}
-	mi := &file_datapath_api_rules_proto_msgTypes[18]
+	mi := &file_datapath_api_rules_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +2096,7 @@ func (x *PacketRate) String() string {
 func (*PacketRate) ProtoMessage() {}
 
 func (x *PacketRate) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[18]
+	mi := &file_datapath_api_rules_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +2109,7 @@ func (x *PacketRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PacketRate.ProtoReflect.Descriptor instead.
 func (*PacketRate) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{18}
+	return file_datapath_api_rules_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PacketRate) GetPackets() uint32 {
@@ -2055,7 +2149,7 @@ type URR struct {
 
 func (x *URR) Reset() {
 	*x = URR{}
-	mi := &file_datapath_api_rules_proto_msgTypes[19]
+	mi := &file_datapath_api_rules_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2067,7 +2161,7 @@ func (x *URR) String() string {
 func (*URR) ProtoMessage() {}
 
 func (x *URR) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[19]
+	mi := &file_datapath_api_rules_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2080,7 +2174,7 @@ func (x *URR) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use URR.ProtoReflect.Descriptor instead.
 func (*URR) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{19}
+	return file_datapath_api_rules_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *URR) GetId() uint32 {
@@ -2152,7 +2246,7 @@ type Volume struct {
 
 func (x *Volume) Reset() {
 	*x = Volume{}
-	mi := &file_datapath_api_rules_proto_msgTypes[20]
+	mi := &file_datapath_api_rules_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2258,7 @@ func (x *Volume) String() string {
 func (*Volume) ProtoMessage() {}
 
 func (x *Volume) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[20]
+	mi := &file_datapath_api_rules_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2271,7 @@ func (x *Volume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Volume.ProtoReflect.Descriptor instead.
 func (*Volume) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{20}
+	return file_datapath_api_rules_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Volume) GetTotal() uint64 {
@@ -2214,7 +2308,7 @@ type BAR struct {
 
 func (x *BAR) Reset() {
 	*x = BAR{}
-	mi := &file_datapath_api_rules_proto_msgTypes[21]
+	mi := &file_datapath_api_rules_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2226,7 +2320,7 @@ func (x *BAR) String() string {
 func (*BAR) ProtoMessage() {}
 
 func (x *BAR) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[21]
+	mi := &file_datapath_api_rules_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2239,7 +2333,7 @@ func (x *BAR) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BAR.ProtoReflect.Descriptor instead.
 func (*BAR) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{21}
+	return file_datapath_api_rules_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BAR) GetId() uint32 {
@@ -2270,258 +2364,8 @@ func (x *BAR) GetDurationMs() uint32 {
 	return 0
 }
 
-// SessionUsage is what a datapath counted for a session.
-type SessionUsage struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Rules         []*Usage               `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"` // in the order of Session.rules
-	Urrs          []*URRUsage            `protobuf:"bytes,2,rep,name=urrs,proto3" json:"urrs,omitempty"`   // in the order of Session.urrs
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SessionUsage) Reset() {
-	*x = SessionUsage{}
-	mi := &file_datapath_api_rules_proto_msgTypes[22]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SessionUsage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SessionUsage) ProtoMessage() {}
-
-func (x *SessionUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[22]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SessionUsage.ProtoReflect.Descriptor instead.
-func (*SessionUsage) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{22}
-}
-
-func (x *SessionUsage) GetRules() []*Usage {
-	if x != nil {
-		return x.Rules
-	}
-	return nil
-}
-
-func (x *SessionUsage) GetUrrs() []*URRUsage {
-	if x != nil {
-		return x.Urrs
-	}
-	return nil
-}
-
-// Usage is what a datapath counted for one rule since it was first installed.
-// Octets are those of the user packet, from its IP header on.
-type Usage struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	PdrId          uint32                 `protobuf:"varint,1,opt,name=pdr_id,json=pdrId,proto3" json:"pdr_id,omitempty"`
-	Packets        uint64                 `protobuf:"varint,2,opt,name=packets,proto3" json:"packets,omitempty"`                                     // forwarded
-	Octets         uint64                 `protobuf:"varint,3,opt,name=octets,proto3" json:"octets,omitempty"`                                       // forwarded
-	DroppedPackets uint64                 `protobuf:"varint,4,opt,name=dropped_packets,json=droppedPackets,proto3" json:"dropped_packets,omitempty"` // matched, then dropped by gate, meter or FAR
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *Usage) Reset() {
-	*x = Usage{}
-	mi := &file_datapath_api_rules_proto_msgTypes[23]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Usage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Usage) ProtoMessage() {}
-
-func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[23]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Usage.ProtoReflect.Descriptor instead.
-func (*Usage) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{23}
-}
-
-func (x *Usage) GetPdrId() uint32 {
-	if x != nil {
-		return x.PdrId
-	}
-	return 0
-}
-
-func (x *Usage) GetPackets() uint64 {
-	if x != nil {
-		return x.Packets
-	}
-	return 0
-}
-
-func (x *Usage) GetOctets() uint64 {
-	if x != nil {
-		return x.Octets
-	}
-	return 0
-}
-
-func (x *Usage) GetDroppedPackets() uint64 {
-	if x != nil {
-		return x.DroppedPackets
-	}
-	return 0
-}
-
-// URRUsage is what was counted for one URR since it was installed. It never
-// decreases, and survives a restart of the datapath's process.
-type URRUsage struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	UrrId           uint32                 `protobuf:"varint,1,opt,name=urr_id,json=urrId,proto3" json:"urr_id,omitempty"`
-	UplinkOctets    uint64                 `protobuf:"varint,2,opt,name=uplink_octets,json=uplinkOctets,proto3" json:"uplink_octets,omitempty"`
-	DownlinkOctets  uint64                 `protobuf:"varint,3,opt,name=downlink_octets,json=downlinkOctets,proto3" json:"downlink_octets,omitempty"`
-	UplinkPackets   uint64                 `protobuf:"varint,4,opt,name=uplink_packets,json=uplinkPackets,proto3" json:"uplink_packets,omitempty"`
-	DownlinkPackets uint64                 `protobuf:"varint,5,opt,name=downlink_packets,json=downlinkPackets,proto3" json:"downlink_packets,omitempty"`
-	// Downlink, dropped instead of buffered or paged for.
-	DroppedDownlinkPackets uint64 `protobuf:"varint,6,opt,name=dropped_downlink_packets,json=droppedDownlinkPackets,proto3" json:"dropped_downlink_packets,omitempty"`
-	DroppedDownlinkOctets  uint64 `protobuf:"varint,7,opt,name=dropped_downlink_octets,json=droppedDownlinkOctets,proto3" json:"dropped_downlink_octets,omitempty"`
-	// What was counted when VOLUME_THRESHOLD was last raised; all 0: it never was.
-	ReachedUplinkOctets    uint64 `protobuf:"varint,8,opt,name=reached_uplink_octets,json=reachedUplinkOctets,proto3" json:"reached_uplink_octets,omitempty"`
-	ReachedDownlinkOctets  uint64 `protobuf:"varint,9,opt,name=reached_downlink_octets,json=reachedDownlinkOctets,proto3" json:"reached_downlink_octets,omitempty"`
-	ReachedUplinkPackets   uint64 `protobuf:"varint,10,opt,name=reached_uplink_packets,json=reachedUplinkPackets,proto3" json:"reached_uplink_packets,omitempty"`
-	ReachedDownlinkPackets uint64 `protobuf:"varint,11,opt,name=reached_downlink_packets,json=reachedDownlinkPackets,proto3" json:"reached_downlink_packets,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
-}
-
-func (x *URRUsage) Reset() {
-	*x = URRUsage{}
-	mi := &file_datapath_api_rules_proto_msgTypes[24]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *URRUsage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*URRUsage) ProtoMessage() {}
-
-func (x *URRUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[24]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use URRUsage.ProtoReflect.Descriptor instead.
-func (*URRUsage) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{24}
-}
-
-func (x *URRUsage) GetUrrId() uint32 {
-	if x != nil {
-		return x.UrrId
-	}
-	return 0
-}
-
-func (x *URRUsage) GetUplinkOctets() uint64 {
-	if x != nil {
-		return x.UplinkOctets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetDownlinkOctets() uint64 {
-	if x != nil {
-		return x.DownlinkOctets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetUplinkPackets() uint64 {
-	if x != nil {
-		return x.UplinkPackets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetDownlinkPackets() uint64 {
-	if x != nil {
-		return x.DownlinkPackets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetDroppedDownlinkPackets() uint64 {
-	if x != nil {
-		return x.DroppedDownlinkPackets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetDroppedDownlinkOctets() uint64 {
-	if x != nil {
-		return x.DroppedDownlinkOctets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetReachedUplinkOctets() uint64 {
-	if x != nil {
-		return x.ReachedUplinkOctets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetReachedDownlinkOctets() uint64 {
-	if x != nil {
-		return x.ReachedDownlinkOctets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetReachedUplinkPackets() uint64 {
-	if x != nil {
-		return x.ReachedUplinkPackets
-	}
-	return 0
-}
-
-func (x *URRUsage) GetReachedDownlinkPackets() uint64 {
-	if x != nil {
-		return x.ReachedDownlinkPackets
-	}
-	return 0
-}
-
-// Capabilities is what a datapath can do; the control plane refuses the rest.
+// Capabilities is what a datapath can do; datapath.Check refuses the rest. What can be
+// done or not is a bool.
 type Capabilities struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	Name               string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // "xdp"
@@ -2548,13 +2392,14 @@ type Capabilities struct {
 	ForwardingPolicies []string               `protobuf:"bytes,22,rep,name=forwarding_policies,json=forwardingPolicies,proto3" json:"forwarding_policies,omitempty"`
 	NetworkInstances   []string               `protobuf:"bytes,23,rep,name=network_instances,json=networkInstances,proto3" json:"network_instances,omitempty"`     // of N6; empty: any name goes the same way
 	ContainerDeletion  bool                   `protobuf:"varint,24,opt,name=container_deletion,json=containerDeletion,proto3" json:"container_deletion,omitempty"` // Rule.drops_container
+	Replacement        bool                   `protobuf:"varint,25,opt,name=replacement,proto3" json:"replacement,omitempty"`                                      // Forward.replacement
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Capabilities) Reset() {
 	*x = Capabilities{}
-	mi := &file_datapath_api_rules_proto_msgTypes[25]
+	mi := &file_datapath_api_rules_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2566,7 +2411,7 @@ func (x *Capabilities) String() string {
 func (*Capabilities) ProtoMessage() {}
 
 func (x *Capabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_datapath_api_rules_proto_msgTypes[25]
+	mi := &file_datapath_api_rules_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2579,7 +2424,7 @@ func (x *Capabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
 func (*Capabilities) Descriptor() ([]byte, []int) {
-	return file_datapath_api_rules_proto_rawDescGZIP(), []int{25}
+	return file_datapath_api_rules_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Capabilities) GetName() string {
@@ -2750,6 +2595,13 @@ func (x *Capabilities) GetContainerDeletion() bool {
 	return false
 }
 
+func (x *Capabilities) GetReplacement() bool {
+	if x != nil {
+		return x.Replacement
+	}
+	return false
+}
+
 var File_datapath_api_rules_proto protoreflect.FileDescriptor
 
 const file_datapath_api_rules_proto_rawDesc = "" +
@@ -2851,7 +2703,7 @@ const file_datapath_api_rules_proto_rawDesc = "" +
 	"\tUEAddress\x12\x12\n" +
 	"\x04ipv4\x18\x01 \x01(\aR\x04ipv4\x12\x1f\n" +
 	"\vipv6_prefix\x18\x02 \x01(\x06R\n" +
-	"ipv6Prefix\"\xf8\x05\n" +
+	"ipv6Prefix\"\xb6\x06\n" +
 	"\aForward\x12-\n" +
 	"\x06action\x18\x01 \x01(\x0e2\x15.plumbline.api.ActionR\x06action\x12M\n" +
 	"\x15destination_interface\x18\x02 \x01(\x0e2\x18.plumbline.api.InterfaceR\x14destinationInterface\x12)\n" +
@@ -2874,9 +2726,20 @@ const file_datapath_api_rules_proto_rawDesc = "" +
 	"incomplete\x18\x0f \x01(\bR\n" +
 	"incomplete\x12*\n" +
 	"\x0einterface_type\x18\x10 \x01(\rH\x01R\rinterfaceType\x88\x01\x01\x12\x14\n" +
-	"\x05spent\x18\x11 \x01(\bR\x05spentB\a\n" +
+	"\x05spent\x18\x11 \x01(\bR\x05spent\x12<\n" +
+	"\vreplacement\x18\x12 \x01(\v2\x1a.plumbline.api.ReplacementR\vreplacementB\a\n" +
 	"\x05_dscpB\x11\n" +
-	"\x0f_interface_type\"\xac\x02\n" +
+	"\x0f_interface_type\"\xf1\x01\n" +
+	"\vReplacement\x12)\n" +
+	"\x10destination_ipv4\x18\x01 \x01(\aR\x0fdestinationIpv4\x12)\n" +
+	"\x10destination_ipv6\x18\x02 \x01(\fR\x0fdestinationIpv6\x12)\n" +
+	"\x10destination_port\x18\x03 \x01(\rR\x0fdestinationPort\x12\x1f\n" +
+	"\vsource_ipv4\x18\x04 \x01(\aR\n" +
+	"sourceIpv4\x12\x1f\n" +
+	"\vsource_ipv6\x18\x05 \x01(\fR\n" +
+	"sourceIpv6\x12\x1f\n" +
+	"\vsource_port\x18\x06 \x01(\rR\n" +
+	"sourcePort\"\xac\x02\n" +
 	"\tDuplicate\x12M\n" +
 	"\x15destination_interface\x18\x01 \x01(\x0e2\x18.plumbline.api.InterfaceR\x14destinationInterface\x12)\n" +
 	"\x10network_instance\x18\x02 \x01(\tR\x0fnetworkInstance\x12V\n" +
@@ -2940,28 +2803,7 @@ const file_datapath_api_rules_proto_rawDesc = "" +
 	"\x15notification_delay_ms\x18\x02 \x01(\rR\x13notificationDelayMs\x12\x18\n" +
 	"\apackets\x18\x03 \x01(\rR\apackets\x12\x1f\n" +
 	"\vduration_ms\x18\x04 \x01(\rR\n" +
-	"durationMs\"g\n" +
-	"\fSessionUsage\x12*\n" +
-	"\x05rules\x18\x01 \x03(\v2\x14.plumbline.api.UsageR\x05rules\x12+\n" +
-	"\x04urrs\x18\x02 \x03(\v2\x17.plumbline.api.URRUsageR\x04urrs\"y\n" +
-	"\x05Usage\x12\x15\n" +
-	"\x06pdr_id\x18\x01 \x01(\rR\x05pdrId\x12\x18\n" +
-	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x16\n" +
-	"\x06octets\x18\x03 \x01(\x04R\x06octets\x12'\n" +
-	"\x0fdropped_packets\x18\x04 \x01(\x04R\x0edroppedPackets\"\x8f\x04\n" +
-	"\bURRUsage\x12\x15\n" +
-	"\x06urr_id\x18\x01 \x01(\rR\x05urrId\x12#\n" +
-	"\ruplink_octets\x18\x02 \x01(\x04R\fuplinkOctets\x12'\n" +
-	"\x0fdownlink_octets\x18\x03 \x01(\x04R\x0edownlinkOctets\x12%\n" +
-	"\x0euplink_packets\x18\x04 \x01(\x04R\ruplinkPackets\x12)\n" +
-	"\x10downlink_packets\x18\x05 \x01(\x04R\x0fdownlinkPackets\x128\n" +
-	"\x18dropped_downlink_packets\x18\x06 \x01(\x04R\x16droppedDownlinkPackets\x126\n" +
-	"\x17dropped_downlink_octets\x18\a \x01(\x04R\x15droppedDownlinkOctets\x122\n" +
-	"\x15reached_uplink_octets\x18\b \x01(\x04R\x13reachedUplinkOctets\x126\n" +
-	"\x17reached_downlink_octets\x18\t \x01(\x04R\x15reachedDownlinkOctets\x124\n" +
-	"\x16reached_uplink_packets\x18\n" +
-	" \x01(\x04R\x14reachedUplinkPackets\x128\n" +
-	"\x18reached_downlink_packets\x18\v \x01(\x04R\x16reachedDownlinkPackets\"\x9f\x06\n" +
+	"durationMs\"\xc1\x06\n" +
 	"\fCapabilities\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fmax_sessions\x18\x02 \x01(\x04R\vmaxSessions\x12\x17\n" +
@@ -2989,7 +2831,8 @@ const file_datapath_api_rules_proto_rawDesc = "" +
 	"\x12before_enforcement\x18\x15 \x01(\bR\x11beforeEnforcement\x12/\n" +
 	"\x13forwarding_policies\x18\x16 \x03(\tR\x12forwardingPolicies\x12+\n" +
 	"\x11network_instances\x18\x17 \x03(\tR\x10networkInstances\x12-\n" +
-	"\x12container_deletion\x18\x18 \x01(\bR\x11containerDeletion*1\n" +
+	"\x12container_deletion\x18\x18 \x01(\bR\x11containerDeletion\x12 \n" +
+	"\vreplacement\x18\x19 \x01(\bR\vreplacement*1\n" +
 	"\aPDUType\x12\x06\n" +
 	"\x02IP\x10\x00\x12\f\n" +
 	"\bETHERNET\x10\x01\x12\x10\n" +
@@ -3036,7 +2879,7 @@ func file_datapath_api_rules_proto_rawDescGZIP() []byte {
 }
 
 var file_datapath_api_rules_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_datapath_api_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_datapath_api_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_datapath_api_rules_proto_goTypes = []any{
 	(PDUType)(0),                // 0: plumbline.api.PDUType
 	(Unwrap)(0),                 // 1: plumbline.api.Unwrap
@@ -3058,28 +2901,26 @@ var file_datapath_api_rules_proto_goTypes = []any{
 	(*FTEID)(nil),               // 17: plumbline.api.FTEID
 	(*UEAddress)(nil),           // 18: plumbline.api.UEAddress
 	(*Forward)(nil),             // 19: plumbline.api.Forward
-	(*Duplicate)(nil),           // 20: plumbline.api.Duplicate
-	(*Redirect)(nil),            // 21: plumbline.api.Redirect
-	(*OuterHeaderCreation)(nil), // 22: plumbline.api.OuterHeaderCreation
-	(*QER)(nil),                 // 23: plumbline.api.QER
-	(*PacketRate)(nil),          // 24: plumbline.api.PacketRate
-	(*URR)(nil),                 // 25: plumbline.api.URR
-	(*Volume)(nil),              // 26: plumbline.api.Volume
-	(*BAR)(nil),                 // 27: plumbline.api.BAR
-	(*SessionUsage)(nil),        // 28: plumbline.api.SessionUsage
-	(*Usage)(nil),               // 29: plumbline.api.Usage
-	(*URRUsage)(nil),            // 30: plumbline.api.URRUsage
-	(*Capabilities)(nil),        // 31: plumbline.api.Capabilities
+	(*Replacement)(nil),         // 20: plumbline.api.Replacement
+	(*Duplicate)(nil),           // 21: plumbline.api.Duplicate
+	(*Redirect)(nil),            // 22: plumbline.api.Redirect
+	(*OuterHeaderCreation)(nil), // 23: plumbline.api.OuterHeaderCreation
+	(*QER)(nil),                 // 24: plumbline.api.QER
+	(*PacketRate)(nil),          // 25: plumbline.api.PacketRate
+	(*URR)(nil),                 // 26: plumbline.api.URR
+	(*Volume)(nil),              // 27: plumbline.api.Volume
+	(*BAR)(nil),                 // 28: plumbline.api.BAR
+	(*Capabilities)(nil),        // 29: plumbline.api.Capabilities
 }
 var file_datapath_api_rules_proto_depIdxs = []int32{
 	8,  // 0: plumbline.api.Change.session:type_name -> plumbline.api.Session
 	7,  // 1: plumbline.api.Change.end_markers:type_name -> plumbline.api.EndMarker
-	22, // 2: plumbline.api.EndMarker.tunnel:type_name -> plumbline.api.OuterHeaderCreation
+	23, // 2: plumbline.api.EndMarker.tunnel:type_name -> plumbline.api.OuterHeaderCreation
 	2,  // 3: plumbline.api.EndMarker.destination_interface:type_name -> plumbline.api.Interface
 	9,  // 4: plumbline.api.Session.rules:type_name -> plumbline.api.Rule
-	23, // 5: plumbline.api.Session.qers:type_name -> plumbline.api.QER
-	25, // 6: plumbline.api.Session.urrs:type_name -> plumbline.api.URR
-	27, // 7: plumbline.api.Session.bars:type_name -> plumbline.api.BAR
+	24, // 5: plumbline.api.Session.qers:type_name -> plumbline.api.QER
+	26, // 6: plumbline.api.Session.urrs:type_name -> plumbline.api.URR
+	28, // 7: plumbline.api.Session.bars:type_name -> plumbline.api.BAR
 	0,  // 8: plumbline.api.Session.pdu_type:type_name -> plumbline.api.PDUType
 	10, // 9: plumbline.api.Rule.detect:type_name -> plumbline.api.Detect
 	19, // 10: plumbline.api.Rule.forward:type_name -> plumbline.api.Forward
@@ -3100,23 +2941,22 @@ var file_datapath_api_rules_proto_depIdxs = []int32{
 	16, // 25: plumbline.api.Filter.local_ports:type_name -> plumbline.api.PortRange
 	3,  // 26: plumbline.api.Forward.action:type_name -> plumbline.api.Action
 	2,  // 27: plumbline.api.Forward.destination_interface:type_name -> plumbline.api.Interface
-	22, // 28: plumbline.api.Forward.outer_header_creation:type_name -> plumbline.api.OuterHeaderCreation
-	20, // 29: plumbline.api.Forward.duplicates:type_name -> plumbline.api.Duplicate
-	21, // 30: plumbline.api.Forward.redirect:type_name -> plumbline.api.Redirect
-	2,  // 31: plumbline.api.Duplicate.destination_interface:type_name -> plumbline.api.Interface
-	22, // 32: plumbline.api.Duplicate.outer_header_creation:type_name -> plumbline.api.OuterHeaderCreation
-	4,  // 33: plumbline.api.OuterHeaderCreation.encapsulation:type_name -> plumbline.api.Encapsulation
-	24, // 34: plumbline.api.QER.uplink_packet_rate:type_name -> plumbline.api.PacketRate
-	24, // 35: plumbline.api.QER.downlink_packet_rate:type_name -> plumbline.api.PacketRate
-	26, // 36: plumbline.api.URR.threshold:type_name -> plumbline.api.Volume
-	26, // 37: plumbline.api.URR.quota:type_name -> plumbline.api.Volume
-	29, // 38: plumbline.api.SessionUsage.rules:type_name -> plumbline.api.Usage
-	30, // 39: plumbline.api.SessionUsage.urrs:type_name -> plumbline.api.URRUsage
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	23, // 28: plumbline.api.Forward.outer_header_creation:type_name -> plumbline.api.OuterHeaderCreation
+	21, // 29: plumbline.api.Forward.duplicates:type_name -> plumbline.api.Duplicate
+	22, // 30: plumbline.api.Forward.redirect:type_name -> plumbline.api.Redirect
+	20, // 31: plumbline.api.Forward.replacement:type_name -> plumbline.api.Replacement
+	2,  // 32: plumbline.api.Duplicate.destination_interface:type_name -> plumbline.api.Interface
+	23, // 33: plumbline.api.Duplicate.outer_header_creation:type_name -> plumbline.api.OuterHeaderCreation
+	4,  // 34: plumbline.api.OuterHeaderCreation.encapsulation:type_name -> plumbline.api.Encapsulation
+	25, // 35: plumbline.api.QER.uplink_packet_rate:type_name -> plumbline.api.PacketRate
+	25, // 36: plumbline.api.QER.downlink_packet_rate:type_name -> plumbline.api.PacketRate
+	27, // 37: plumbline.api.URR.threshold:type_name -> plumbline.api.Volume
+	27, // 38: plumbline.api.URR.quota:type_name -> plumbline.api.Volume
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_datapath_api_rules_proto_init() }
@@ -3128,16 +2968,16 @@ func file_datapath_api_rules_proto_init() {
 	file_datapath_api_rules_proto_msgTypes[7].OneofWrappers = []any{}
 	file_datapath_api_rules_proto_msgTypes[8].OneofWrappers = []any{}
 	file_datapath_api_rules_proto_msgTypes[13].OneofWrappers = []any{}
-	file_datapath_api_rules_proto_msgTypes[14].OneofWrappers = []any{}
-	file_datapath_api_rules_proto_msgTypes[16].OneofWrappers = []any{}
+	file_datapath_api_rules_proto_msgTypes[15].OneofWrappers = []any{}
 	file_datapath_api_rules_proto_msgTypes[17].OneofWrappers = []any{}
+	file_datapath_api_rules_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_datapath_api_rules_proto_rawDesc), len(file_datapath_api_rules_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   26,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -219,4 +219,4 @@ var errorScripts = []script{
 }
 
 // exceptionScripts are about what is no plain packet of a plain session.
-var exceptionScripts = slices.Concat(errorScripts, advertiseScripts, scopeScripts, redirectScripts, copyScripts, wrapScripts, []script{natFullScript()})
+var exceptionScripts = slices.Concat(errorScripts, advertiseScripts, scopeScripts, redirectScripts, replacementScripts, copyScripts, wrapScripts, []script{natFullScript()})

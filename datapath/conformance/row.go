@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // packet is a row: one frame in, and all that must come of it.
@@ -88,7 +89,7 @@ func (p packet) compare(t *testing.T, got Outcome, fast bool) {
 		}
 		return
 	}
-	const ethernet = 14
+
 	if p.frame {
 		if whole := append(bytes.Clone(got.Ethernet), got.Packet...); !bytes.Equal(whole, p.want) {
 			t.Errorf("frame\n got %s\nwant %s", hex.Dump(whole), hex.Dump(p.want))
@@ -98,14 +99,14 @@ func (p packet) compare(t *testing.T, got Outcome, fast bool) {
 		}
 		return
 	}
-	if !bytes.Equal(got.Packet, p.want[ethernet:]) {
-		t.Errorf("packet\n got %s\nwant %s", hex.Dump(got.Packet), hex.Dump(p.want[ethernet:]))
+	if !bytes.Equal(got.Packet, p.want[inet.LenEthernet:]) {
+		t.Errorf("packet\n got %s\nwant %s", hex.Dump(got.Packet), hex.Dump(p.want[inet.LenEthernet:]))
 	}
 	if p.either && got.Ethernet == nil {
 		return
 	}
-	if fast && !p.slow && !bytes.Equal(got.Ethernet, p.want[:ethernet]) {
-		t.Errorf("Ethernet header %x, want %x", got.Ethernet, p.want[:ethernet])
+	if fast && !p.slow && !bytes.Equal(got.Ethernet, p.want[:inet.LenEthernet]) {
+		t.Errorf("Ethernet header %x, want %x", got.Ethernet, p.want[:inet.LenEthernet])
 	}
 	if fast && p.slow && got.Ethernet != nil {
 		t.Errorf("took the fast path, want the slow one")

@@ -15,6 +15,8 @@ func (d *dice) rare(s *api.Session) {
 		switch d.roll(8) {
 		case 1:
 			r.Forward.Redirect = pick(d, &api.Redirect{Url: portalURL}, &api.Redirect{Ipv4: ipv4(host)}, &api.Redirect{Ipv6: host6.AsSlice()})
+		case 6:
+			r.Forward.Replacement = pick(d, &api.Replacement{DestinationIpv4: ipv4(host), DestinationPort: 1}, &api.Replacement{SourceIpv6: host6.AsSlice(), SourcePort: 2})
 		case 2:
 			r.Forward.Duplicates = []*api.Duplicate{
 				{DestinationInterface: api.Interface_CORE}, {DestinationInterface: api.Interface_CP_FUNCTION, OuterHeaderCreation: d.peer()},

@@ -32,7 +32,7 @@ type Refusal struct {
 	Err  error
 }
 
-// maxRefusals is how many are told.
+// maxRefusals is the maximum number of reported refusals.
 const maxRefusals = 16
 
 // RefusedError is sessions that the next datapath cannot take; nothing has changed.
@@ -67,7 +67,7 @@ func (h *handover) apply(ctx context.Context, c *api.Change) error {
 	return err
 }
 
-// note remembers which sessions the next datapath holds, and what it refused.
+// note records the sessions of the next datapath, and its refusals.
 func (h *handover) note(c *api.Change, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,9 +83,8 @@ func (h *handover) note(c *api.Change, err error) {
 	}
 }
 
-// isCareful reports whether what was counted has to be known before the first packet:
-// for a quota, which no packet may exceed, and the start of traffic, which is told
-// once.
+// isCareful reports whether the counts must be known before the first packet: for a quota, which no
+// packet may exceed, and the start of traffic, which is reported once.
 func isCareful(s *api.Session) bool {
 	for _, u := range s.GetUrrs() {
 		q := u.GetQuota()
@@ -120,8 +119,7 @@ func (h *handover) run(log *slog.Logger) error {
 	return nil
 }
 
-// inherit lets one datapath go on with what another one has learnt of packets, if
-// both have learnt any.
+// inherit transfers state learned from packets from one datapath to another, if both support it.
 func inherit(to datapath.Driver, from any) stages.Inherited {
 	old, leaves := from.(stages.Inheritor)
 	next, takes := to.(stages.Inheritor)
@@ -151,7 +149,7 @@ func (h *handover) carry(log *slog.Logger, careful bool) {
 	}
 }
 
-// filler is the next datapath to who gives it all sessions.
+// filler is the next datapath, as seen by the code that installs all sessions.
 type filler struct {
 	datapath.Driver
 	over *handover

@@ -1,16 +1,15 @@
-// Package move changes the datapath under a control plane that goes on.
+// Package move changes the datapath under a running control plane.
 //
 //	control plane ─► Mover ─► datapath that forwards
 //	                   └────► the next one, while it is filled
 //
-// A move opens the next datapath paused and gives it every session, while requests
-// are answered as ever and reach both. What it cannot do is found there, before
-// anything has changed. Then the old one is taken off its devices, what it has
-// counted until its last packet is carried over, and the next one takes packets. If
-// it cannot, the old one goes on. What the old one has learnt of packets goes over
-// before the first one: those that are buffered, mappings of a NAT, names of flows, MAC
-// addresses. Packets that arrive in between are lost; nothing else is, but how full
-// meters are, which begin with a whole burst.
+// A move opens the next datapath paused and installs every session in it, while requests are
+// answered and reach both. Unsupported rules are detected there, before anything has changed. Then
+// the old one is detached from its devices, its counts up to the last packet are transferred, and
+// the next one takes packets. If it cannot, the old one continues. State that the old one learned
+// from packets is transferred before the first packet: buffered packets, NAT mappings, names of
+// flows, MAC addresses. Packets that arrive in between are lost; apart from those only the fill
+// level of meters is lost, which begin with a whole burst.
 package move
 
 import (
@@ -30,7 +29,7 @@ import (
 type Source interface {
 	// Pause stops it: what Usage returns changes no more.
 	Pause() error
-	// Resume lets it go on, if it can.
+	// Resume lets it continue, if it can.
 	Resume() error
 	// Usage is as that of [datapath.Driver].
 	Usage(seid uint64) (*api.SessionUsage, error)
@@ -52,8 +51,8 @@ type Mover struct {
 	events datapath.Events
 	moving sync.Mutex // held by a move
 
-	// mu is held for reading by whoever uses the datapath, and for writing while it
-	// changes. It comes before all locks of datapaths.
+	// mu is held for reading while the datapath is used, and for writing while it changes. It comes
+	// before all locks of datapaths.
 	mu      sync.RWMutex
 	driver  datapath.Movable
 	over    *handover // sessions are on their way to another datapath; nil: they are not
@@ -84,8 +83,8 @@ func New(d datapath.Movable, log *slog.Logger) *Mover {
 	return m
 }
 
-// Inherit lets the sessions that are applied until Settle go on with what left has
-// counted for them. It is called before the first of them; the datapath is paused.
+// Inherit lets the sessions that are applied until Settle continue with the counts of left. It is
+// called before the first of them; the datapath is paused.
 func (m *Mover) Inherit(left Source) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,8 +128,8 @@ type Result struct {
 // gives it every session through the driver that it is called with. ctx is for the
 // time until anything changes.
 //
-// Errors: [ErrBusy], [RefusedError], and those of open, fill and the datapaths. After
-// any of them the datapath of before goes on.
+// Errors: [ErrBusy], [RefusedError], and those of open, fill and the datapaths. After any of them
+// the previous datapath continues.
 func (m *Mover) Move(ctx context.Context, open func() (datapath.Movable, error), fill func(context.Context, datapath.Driver) error) (Result, error) {
 	if !m.moving.TryLock() {
 		return Result{}, ErrBusy
@@ -181,7 +180,7 @@ func (m *Mover) begin(next datapath.Movable) *handover {
 	return m.over
 }
 
-// abandon goes on without next.
+// abandon continues without next.
 func (m *Mover) abandon(next datapath.Movable) error {
 	m.mu.Lock()
 	m.over = nil
@@ -189,8 +188,8 @@ func (m *Mover) abandon(next datapath.Movable) error {
 	return next.Close()
 }
 
-// exchange takes the old datapath off, and lets the next one take packets. Nobody
-// else uses either of them meanwhile.
+// exchange detaches the old datapath, and lets the next one take packets. Neither is used by others
+// meanwhile.
 func (m *Mover) exchange(over *handover) (Result, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -213,8 +212,8 @@ func (m *Mover) exchange(over *handover) (Result, error) {
 	return r, nil
 }
 
-// goBack lets the old datapath go on after the next one has failed, with the packets
-// that had gone over. If that fails, too, nothing forwards any more.
+// goBack lets the old datapath continue after the next one has failed, with the packets that had
+// been transferred. If that fails as well, nothing forwards.
 func (m *Mover) goBack(over *handover, old datapath.Movable, why error) error {
 	inherit(old, over.to)
 	m.past.addDrops(over.to) // what had no room there

@@ -113,10 +113,10 @@ func (e *ending) fail(err error) {
 	})
 }
 
-// Ended is closed when the datapath cannot go on; [Mover.Err] says why.
+// Ended is closed when the datapath has failed; [Mover.Err] returns the reason.
 func (m *Mover) Ended() <-chan struct{} { return m.end.ended }
 
-// Err returns why the datapath cannot go on; nil: it does.
+// Err returns the reason why the datapath failed; nil: it runs.
 func (m *Mover) Err() error {
 	select {
 	case <-m.end.ended:

@@ -10,12 +10,11 @@ import (
 // Buckets is among how many buckets the gateways of a route share its flows.
 const Buckets = 64
 
-// Bucket returns that of a flow: a number whose good bits come first.
+// Bucket returns the bucket of a flow: a number whose best bits come first.
 func Bucket(flow uint32) int { return int(flow >> 26 % Buckets) }
 
-// Score is a number that is the same whenever a gateway is asked about a bucket, and
-// is the highest of all for a part of the buckets as large as its weight says. So
-// only buckets of a gateway that went or came change hands.
+// Score is a fixed number for a gateway and a bucket, and is the highest of all for a share of the
+// buckets proportional to the weight. Only buckets of a removed or added gateway therefore move.
 //
 // Source: Thaler, Ravishankar, Using name-based mappings to increase hit rates,
 // IEEE/ACM Transactions on Networking 6 (1), 1998 (highest random weight).

@@ -11,15 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Device is one that a name stands for. Two are equal if they are the same device: one that
-// was removed, or moved to another network namespace and back, is another one, whatever its
-// index is.
+// Device is the device of a name. Two are equal if they are the same device: one that was removed,
+// or moved to another network namespace and back, is a different one, even with the same index.
 type Device struct {
 	Index   int
 	removed int // how many devices of this index were removed before, as far as it was seen
 }
 
-// DeviceWatcher follows what device a name stands for.
+// DeviceWatcher tracks the device of a name.
 type DeviceWatcher struct {
 	*follower
 	names   []string

@@ -20,13 +20,13 @@ const settle = 2 * time.Millisecond
 // retry is how long after news were lost they are subscribed to again.
 const retry = 100 * time.Millisecond
 
-// retryAsk is how long after a failure the kernel is asked again for what has changed.
+// retryAsk is the pause after a failed query of the changes to the kernel.
 const retryAsk = time.Second
 
 // newsOctets is how much news the kernel keeps for one subscription.
 const newsOctets = 1 << 20
 
-// listTries is how often neighbours are asked for while they change.
+// listTries is the number of queries of the neighbours while they change.
 const listTries = 10
 
 // topics are what a watcher has the kernel report changes of.
@@ -73,9 +73,9 @@ func open(t topics, log *slog.Logger) (*follower, error) {
 	return f, nil
 }
 
-// follow starts the goroutine that has the news handled: read returns when they are lost or
-// the watcher is closed. After a loss it subscribes anew, and list asks for what may have
-// been missed; when list fails, that is a loss, too.
+// follow starts the goroutine that has the news handled: read returns when they are lost or the
+// watcher is closed. After a loss it subscribes again, and list queries what may have been missed;
+// a failure of list is a loss as well.
 func (f *follower) follow(read func(*news), list func() error) {
 	f.ended.Go(func() {
 		for n := f.first; ; {

@@ -39,10 +39,9 @@ type Watcher struct {
 	lost   map[netip.Addr]string              // wanted addresses without a route: what the log has of it
 }
 
-// Watch follows the device with the index in the caller's network namespace; the
-// neighbours that there are already are told before it returns.
-// changed is called, one call at a time, with every neighbour and every wanted
-// address whose MAC address becomes known, differs or is lost.
+// Watch follows the device with the index in the caller's network namespace; existing neighbours
+// are reported before it returns. changed is called, one call at a time, with every neighbour and
+// every wanted address whose MAC address becomes known, differs or is lost.
 func Watch(index int, log *slog.Logger, changed func(addr netip.Addr, mac MAC)) (*Watcher, error) {
 	f, err := open(topics{neighs: true, routes: true}, log)
 	if err != nil {
@@ -161,9 +160,8 @@ func (w *Watcher) neighbour(n netlink.NeighUpdate) {
 	}
 }
 
-// Want keeps addr resolved. Its MAC address is told through changed, before Want
-// returns if it is known already. Without a route to addr on the device it
-// stays unresolved until there is one.
+// Want keeps addr resolved. Its MAC address is reported through changed, before Want returns if it
+// is already known. Without a route to addr on the device it stays unresolved.
 func (w *Watcher) Want(addr netip.Addr) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,8 +178,8 @@ func (w *Watcher) Want(addr netip.Addr) {
 	}
 }
 
-// Renew asks the kernel anew to keep all wanted neighbours resolved: it forgets
-// that when the device loses its carrier.
+// Renew requests again that the kernel keeps all wanted neighbours resolved: the kernel drops that
+// state when the device loses its carrier.
 func (w *Watcher) Renew() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

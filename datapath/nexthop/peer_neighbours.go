@@ -60,7 +60,7 @@ func (w *PeerWatcher) heard(n neighbour, told *netlink.Neigh) {
 		}
 	case told.State&netlink.NUD_FAILED != 0:
 		now = answer{state: Failed}
-	case was.state == Resolved: // asked anew; one that had failed has not answered yet
+	case was.state == Resolved: // queried again; one that had failed has not answered yet
 		now = answer{}
 	}
 	if w.neighs[n] = now; told == nil {

@@ -19,7 +19,7 @@ import (
 // lookAgain is how often a [PeerWatcher] asks for what the kernel does not tell of.
 const lookAgain = 10 * time.Second
 
-// Peer is the far end of a tunnel, and the address of ours from which packets go there.
+// Peer is the far end of a tunnel, and the local address of its packets.
 type Peer struct{ Local, Addr netip.Addr }
 
 // Way is where the kernel's routes lead the packets to a [Peer].
@@ -43,13 +43,12 @@ const (
 	Failed // it did not answer; the packets that waited are lost
 )
 
-// PeerWatcher follows the ways to GTP-U peers: the host's routes and rules say by which
-// device and neighbour a packet from an address to another leaves. On the given devices
-// the neighbours are managed ones, as those of a [Watcher].
+// PeerWatcher tracks the paths to GTP-U peers: the host's routes and rules determine the device and
+// neighbour of a packet from one address to another. On the given devices the neighbours are
+// managed ones, as those of a [Watcher].
 //
-// The kernel tells of routes, addresses, links and neighbours. It does not tell of
-// rules, of next hop objects, or of what it learnt of a path: the routes are asked for
-// every [lookAgain] as well.
+// The kernel notifies of routes, addresses, links and neighbours, but not of rules, next hop
+// objects or learned path MTUs: the routes are therefore also queried every [lookAgain].
 type PeerWatcher struct {
 	*follower
 	devices map[int]bool
@@ -85,9 +84,9 @@ type outlet struct {
 	direct bool // without neighbours to resolve
 }
 
-// WatchPeers follows the ways of peers in the caller's network namespace. changed is
-// called, one call at a time, with ways that are new or differ, and with those whose
-// neighbour has failed again; it must not call the watcher.
+// WatchPeers tracks the paths of peers in the caller's network namespace. changed is called, one
+// call at a time, with new or changed paths, and with those whose neighbour has failed again; it
+// must not call the watcher.
 func WatchPeers(devices []int, log *slog.Logger, changed func(map[Peer]Way)) (*PeerWatcher, error) {
 	f, err := open(topics{neighs: true, routes: true, links: true, addrs: true}, log)
 	if err != nil {
@@ -244,11 +243,11 @@ func outletOf(a *netlink.LinkAttrs) outlet {
 	return o
 }
 
-// askedAtOnce is how many routes are asked for before what has changed is told.
+// askedAtOnce is the number of routes queried before changes are reported.
 const askedAtOnce = 64
 
-// refresh looks for the ways of all peers again. The lock, for which who wants a way
-// waits, is not held meanwhile.
+// refresh queries the paths of all peers again. It does not hold the lock that users of a path wait
+// for.
 func (w *PeerWatcher) refresh() {
 	began := time.Now()
 	if err := w.listLinks(); err != nil {

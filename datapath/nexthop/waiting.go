@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// Waiting counts packets that are lost because the neighbour by which their peer is
-// reached does not answer. A datapath asks it before it hands a packet to the kernel, which
-// keeps those that wait for a neighbour, and throws them away when it gives up. It is for
-// several goroutines.
+// Waiting counts packets that are lost because the neighbour of their peer does not answer. A
+// datapath calls it before it passes a packet to the kernel, which queues packets that wait for a
+// neighbour, and drops them when resolution fails. It is safe for concurrent use.
 //
-// Exact is what a [PeerWatcher] tells in time: a packet that leaves while a neighbour
-// fails may be counted with those before it. What is sent to a neighbour that was there a
-// moment ago is lost on the link, and not counted. What waits when the last peer of an
-// unresolved neighbour goes is counted as lost, though it may yet be sent.
+// The accuracy depends on timely notifications of the [PeerWatcher]: a packet that leaves while a
+// neighbour fails may be counted with those before it. Packets to a neighbour that has just
+// disappeared are lost on the link, and not counted. Packets waiting when the last peer of an
+// unresolved neighbour is removed are counted as lost, although they may still be sent.
 type Waiting struct {
 	lost func(packets uint64)
 	size atomic.Int64 // of peers
@@ -36,15 +35,15 @@ type Queue struct {
 	peers int // that are reached by it
 }
 
-// What is handed to the kernel for a neighbour that is not resolved: less than it keeps
-// (unres_qlen_bytes, 212,992 octets), so that it throws none away by itself.
+// Limit of packets passed to the kernel for an unresolved neighbour: below the kernel's queue
+// (unres_qlen_bytes, 212,992 octets), so that it drops none by itself.
 const (
 	waitingPackets = 64
 	waitingOctets  = 160 << 10
 )
 
-// tryAgain is how often a packet is handed to it once the neighbour has failed, so that
-// it is asked for again.
+// tryAgain is the interval at which a packet is passed to it once the neighbour has failed, so that
+// it is resolved again.
 const tryAgain = time.Second
 
 // NewWaiting returns one that tells of packets that the kernel has thrown away.
@@ -65,8 +64,8 @@ func (w *Waiting) Of(p Peer) *Queue {
 	return w.peers[p]
 }
 
-// Admit reports whether a packet of so many octets may be handed to the kernel. Else it
-// is to be dropped: its next hop cannot be resolved.
+// Admit reports whether a packet of this length may be passed to the kernel. Otherwise it must be
+// dropped: its next hop cannot be resolved.
 func (q *Queue) Admit(octets int) bool {
 	if q == nil {
 		return true
@@ -93,8 +92,8 @@ func (q *Queue) Return(octets int) {
 	}
 }
 
-// memoryOf is about how much memory the kernel counts for a packet (truesize): a power of
-// two for the octets and what stands around them, and struct sk_buff.
+// memoryOf is about how much memory the kernel counts for a packet (truesize): a power of two for
+// the octets and their overhead, and struct sk_buff.
 func memoryOf(octets int) int64 {
 	const around, skb = 640, 256
 	return 1<<bits.Len(uint(octets+around-1)) + skb

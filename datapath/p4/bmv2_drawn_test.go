@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // drawsVariable is the name of a variable that says how many frames TestDrawnAsByBMv2 draws, and drawsSeed of one for which.
@@ -75,7 +77,7 @@ func spoiled(draw *rand.Rand, frame []byte) []byte {
 
 // What filters and packets that are drawn have in common, so that they meet.
 var (
-	someProtocols = []byte{1, protoTCP, protoUDP, protoSCTP}
+	someProtocols = []byte{1, inet.ProtoTCP, inet.ProtoUDP, inet.ProtoSCTP}
 	drawnServers4 = []string{"8.8.4.4", "8.8.8.8", "8.9.0.1", "136.8.4.4"}
 	drawnServers6 = []string{"2001:db8:8::53", "2001:db8:8:1::1", "2001:db8:77::8000:1", "3001:db8::1"}
 )

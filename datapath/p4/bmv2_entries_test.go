@@ -6,6 +6,7 @@ import (
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // The tests' network:
@@ -290,7 +291,7 @@ func (m *maker) filters() {
 		return key
 	}
 	const network, qfi, protocol, tos, source, destination, sourcePort, port4 = 1, 2, 3, 4, 5, 6, 7, 8
-	udp, tcp := masked(protoUDP, 0xff), masked(protoTCP, 0xff)
+	udp, tcp := masked(inet.ProtoUDP, 0xff), masked(inet.ProtoTCP, 0xff)
 	m.add(tableFilters4, with(any4(listUp), map[int]match{protocol: udp, sourcePort: between(1000, 1999)}), 7, actionFiltered, ruleWeb)
 	m.add(tableFilters4, with(any4(listUp), map[int]match{protocol: udp, destination: masked(0x08080000, 0xffff0000), port4: between(53, 53)}), 6, actionFiltered, ruleDNS)
 	m.add(tableFilters4, with(any4(listUp), map[int]match{protocol: tcp, port4: between(80, 443)}), 5, actionFiltered, ruleWeb)

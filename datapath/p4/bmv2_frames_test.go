@@ -6,9 +6,8 @@ import (
 	"net/netip"
 
 	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
-
-// Headers of the tests' frames.
 
 // set changes octets of a header from a place on, before its checksum is made.
 type set struct {
@@ -76,7 +75,7 @@ func container(qfi byte) []byte { return []byte{0x77, 0x88, 0, 0x85, 1, 0x10, qf
 
 // up is a G-PDU to the UPF with a container of QFI 9.
 func up(teid uint32, user []byte) []byte {
-	return ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teid, 4, container(9), user)))
+	return ethernet(0, ipv4(farGNB4, local4, inet.ProtoUDP, gtpuHeader(teid, 4, container(9), user)))
 }
 
 // ethernet is a frame to the UPF with an IP packet; vid 0: without a tag.
@@ -95,19 +94,19 @@ func mac(v uint64) []byte { return binary.BigEndian.AppendUint64(nil, v)[2:] }
 
 // user4 and user6 are packets of UE 1, and down4 and down6 frames to a UE.
 func user4(to string, octets int, change ...set) []byte {
-	return ipv4(ue4(1), to, protoUDP, udpOf(4000, 53, octets), change...)
+	return ipv4(ue4(1), to, inet.ProtoUDP, udpOf(4000, 53, octets), change...)
 }
 
 func user6(to string, octets int, change ...set) []byte {
-	return ipv6(ue6(1), to, protoUDP, udpOf(4000, 53, octets), change...)
+	return ipv6(ue6(1), to, inet.ProtoUDP, udpOf(4000, 53, octets), change...)
 }
 
 func down4(ue, octets int, change ...set) []byte {
-	return ethernet(0, ipv4(server4, ue4(ue), protoUDP, udpOf(53, 4000, octets), change...))
+	return ethernet(0, ipv4(server4, ue4(ue), inet.ProtoUDP, udpOf(53, 4000, octets), change...))
 }
 
 func down6(ue, octets int, change ...set) []byte {
-	return ethernet(0, ipv6(server6, ue6(ue), protoUDP, udpOf(53, 4000, octets), change...))
+	return ethernet(0, ipv6(server6, ue6(ue), inet.ProtoUDP, udpOf(53, 4000, octets), change...))
 }
 
 // frameCase is a frame that comes to a port, or from the controller for port 2, and what is to become of it.
@@ -142,14 +141,14 @@ func uplinkCases() []frameCase {
 		{"uplink, no payload", 1, up(teid, ipv4(ue4(1), server4, 1, nil)), 2, 0},
 		{"uplink, greatest", 1, up(teid, user4(server4, 1414)), 2, 0},
 		{"uplink, IPv6", 1, up(teid, user6(server6, 30)), 2, 0},
-		{"uplink over IPv6", 1, ethernet(0, ipv6(farGNB6, local6, protoUDP, gtpuHeader(teid, 4, container(9), user4(server4, 30)))), 2, 0},
-		{"uplink over IPv6, IPv6", 1, ethernet(0, ipv6(farGNB6, local6, protoUDP, gtpuHeader(teid, 4, container(9), user6(server6, 31)))), 2, 0},
-		{"no container", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teidPlain, 0, nil, user4(server4, 30)))), 2, 0},
-		{"no container, but expected", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teid, 0, nil, user4(server4, 30)))), 0, datapath.PassRules},
-		{"sequence number", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teidOptional, 2, []byte{1, 2, 3, 4}, user4(server4, 30)))), 2, 0},
-		{"container, another extension behind", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teid, 4, []byte{1, 2, 0, 0x85, 1, 0, 9, 0xc0, 1, 0, 0, 0}, user4(server4, 30)))), 0, datapath.PassSignalling},
-		{"tagged", 1, ethernet(vidAccess, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teidTagged, 4, container(9), user4(server4, 30)))), 2, 0},
-		{"another tag", 1, ethernet(vidData, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teidTagged, 4, container(9), user4(server4, 30)))), 0, datapath.PassHost},
+		{"uplink over IPv6", 1, ethernet(0, ipv6(farGNB6, local6, inet.ProtoUDP, gtpuHeader(teid, 4, container(9), user4(server4, 30)))), 2, 0},
+		{"uplink over IPv6, IPv6", 1, ethernet(0, ipv6(farGNB6, local6, inet.ProtoUDP, gtpuHeader(teid, 4, container(9), user6(server6, 31)))), 2, 0},
+		{"no container", 1, ethernet(0, ipv4(farGNB4, local4, inet.ProtoUDP, gtpuHeader(teidPlain, 0, nil, user4(server4, 30)))), 2, 0},
+		{"no container, but expected", 1, ethernet(0, ipv4(farGNB4, local4, inet.ProtoUDP, gtpuHeader(teid, 0, nil, user4(server4, 30)))), 0, datapath.PassRules},
+		{"sequence number", 1, ethernet(0, ipv4(farGNB4, local4, inet.ProtoUDP, gtpuHeader(teidOptional, 2, []byte{1, 2, 3, 4}, user4(server4, 30)))), 2, 0},
+		{"container, another extension behind", 1, ethernet(0, ipv4(farGNB4, local4, inet.ProtoUDP, gtpuHeader(teid, 4, []byte{1, 2, 0, 0x85, 1, 0, 9, 0xc0, 1, 0, 0, 0}, user4(server4, 30)))), 0, datapath.PassSignalling},
+		{"tagged", 1, ethernet(vidAccess, ipv4(farGNB4, local4, inet.ProtoUDP, gtpuHeader(teidTagged, 4, container(9), user4(server4, 30)))), 2, 0},
+		{"another tag", 1, ethernet(vidData, ipv4(farGNB4, local4, inet.ProtoUDP, gtpuHeader(teidTagged, 4, container(9), user4(server4, 30)))), 0, datapath.PassHost},
 		{"longer prefix, tagged", 1, up(teid, user4("8.8.8.8", 30)), 2, 0},
 		{"longest prefix", 1, up(teid, user4("8.8.8.129", 30)), 0, datapath.PassUnresolved},
 		{"longer prefix, IPv6", 1, up(teid, user6("2001:db8:f::9", 30)), 2, 0},
@@ -157,10 +156,10 @@ func uplinkCases() []frameCase {
 		{"to the UPF itself", 1, up(teid, user4(local4, 30)), 0, datapath.PassHost},
 		{"to the UPF itself, IPv6", 1, up(teid, user6(local6, 30)), 0, datapath.PassHost},
 		{"gate is closed", 1, up(teidGate, user4(server4, 30)), 0, datapath.DropGate},
-		{"another source", 1, up(teid, ipv4(ue4(2), server4, protoUDP, udpOf(1, 2, 30))), 0, datapath.DropUEAddress},
-		{"another source, IPv6", 1, up(teid, ipv6(ue6(2), server6, protoUDP, udpOf(1, 2, 30))), 0, datapath.DropUEAddress},
-		{"another source that no router forwards", 1, up(teid, ipv4("169.254.1.1", server4, protoUDP, udpOf(1, 2, 30))), 0, datapath.PassAnswer},
-		{"any source", 1, up(teidAnyUE, ipv4("198.51.100.7", server4, protoTCP, udpOf(1, 2, 30))), 2, 0},
+		{"another source", 1, up(teid, ipv4(ue4(2), server4, inet.ProtoUDP, udpOf(1, 2, 30))), 0, datapath.DropUEAddress},
+		{"another source, IPv6", 1, up(teid, ipv6(ue6(2), server6, inet.ProtoUDP, udpOf(1, 2, 30))), 0, datapath.DropUEAddress},
+		{"another source that no router forwards", 1, up(teid, ipv4("169.254.1.1", server4, inet.ProtoUDP, udpOf(1, 2, 30))), 0, datapath.PassAnswer},
+		{"any source", 1, up(teidAnyUE, ipv4("198.51.100.7", server4, inet.ProtoTCP, udpOf(1, 2, 30))), 2, 0},
 		{"TTL ends", 1, up(teid, user4(server4, 30, last(8, 1))), 0, datapath.PassAnswer},
 		{"TTL 2", 1, up(teid, user4(server4, 30, last(8, 2))), 2, 0},
 		{"Hop Limit ends", 1, up(teid, user6(server6, 30, last(7, 1))), 0, datapath.PassAnswer},
@@ -169,7 +168,7 @@ func uplinkCases() []frameCase {
 		{"to another UPF", 1, up(teidToPeer, user4(server4, 30)), 1, 0},
 		{"to another UPF, TTL 1", 1, up(teidToPeer, user4(server4, 30, last(8, 1))), 1, 0},
 		{"to another UPF, with a QFI", 1, up(teidToPeerQFI, user4(server4, 31)), 1, 0},
-		{"to another UPF, no container came", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teidToPeerQFI, 0, nil, user4(server4, 31)))), 0, datapath.PassRules},
+		{"to another UPF, no container came", 1, ethernet(0, ipv4(farGNB4, local4, inet.ProtoUDP, gtpuHeader(teidToPeerQFI, 0, nil, user4(server4, 31)))), 0, datapath.PassRules},
 		{"to another UPF over IPv6", 1, up(teidToPeer6, user6(server6, 31)), 1, 0},
 	}
 }
@@ -178,7 +177,7 @@ func downlinkCases() []frameCase {
 	return []frameCase{
 		{"downlink", 2, down4(ueDown, 30), 1, 0},
 		{"downlink, no payload", 2, ethernet(0, ipv4(server4, ue4(ueDown), 1, nil)), 1, 0},
-		{"downlink, one octet", 2, ethernet(0, ipv4(server4, ue4(ueDown), protoTCP, []byte{9, 8, 7, 6, 5})), 1, 0},
+		{"downlink, one octet", 2, ethernet(0, ipv4(server4, ue4(ueDown), inet.ProtoTCP, []byte{9, 8, 7, 6, 5})), 1, 0},
 		{"downlink, greatest", 2, down4(ueDown, 1500-44-28), 1, 0},
 		{"downlink, too great", 2, down4(ueDown, 1500-44-28+1), 0, datapath.PassTooBig},
 		{"downlink, IPv6", 2, down6(ueDown, 30), 1, 0},
@@ -198,18 +197,18 @@ func downlinkCases() []frameCase {
 		{"downlink, MTU of the next hop", 2, down4(ueDownLow, 200-44-28), 1, 0},
 		{"downlink, more than that", 2, down4(ueDownLow, 200-44-28+1), 0, datapath.PassTooBig},
 		{"downlink, tagged", 2, down4(ueDownTagged, 30), 1, 0},
-		{"downlink from a tagged port", 2, ethernet(vidData, ipv4(server4, ue4(ueFromTagged), protoUDP, udpOf(53, 4000, 30))), 1, 0},
+		{"downlink from a tagged port", 2, ethernet(vidData, ipv4(server4, ue4(ueFromTagged), inet.ProtoUDP, udpOf(53, 4000, 30))), 1, 0},
 		{"downlink, changing", 2, down4(ueCPU, 30), 0, datapath.PassChanging},
 		{"downlink, no rule", 2, down4(ueNoRule, 30), 0, datapath.PassChanging},
 		{"downlink, other headers", 2, down4(ueNotExpected, 30), 0, datapath.PassRules},
-		{"framed route", 2, ethernet(0, ipv4(server4, "192.168.4.1", protoUDP, udpOf(1, 2, 30))), 1, 0},
-		{"framed route, longer", 2, ethernet(0, ipv4(server4, "192.168.5.1", protoUDP, udpOf(1, 2, 30))), 0, datapath.DropFAR},
-		{"framed route, longest", 2, ethernet(0, ipv4(server4, "192.168.5.200", protoUDP, udpOf(1, 2, 30))), 0, datapath.PassChanging},
-		{"framed route, IPv6", 2, ethernet(0, ipv6(server6, "2001:db8:f12::1", protoUDP, udpOf(1, 2, 30))), 1, 0},
-		{"framed route, any", 2, ethernet(0, ipv6(server6, "2001:db9::1", protoUDP, udpOf(1, 2, 30))), 0, datapath.DropFAR},
+		{"framed route", 2, ethernet(0, ipv4(server4, "192.168.4.1", inet.ProtoUDP, udpOf(1, 2, 30))), 1, 0},
+		{"framed route, longer", 2, ethernet(0, ipv4(server4, "192.168.5.1", inet.ProtoUDP, udpOf(1, 2, 30))), 0, datapath.DropFAR},
+		{"framed route, longest", 2, ethernet(0, ipv4(server4, "192.168.5.200", inet.ProtoUDP, udpOf(1, 2, 30))), 0, datapath.PassChanging},
+		{"framed route, IPv6", 2, ethernet(0, ipv6(server6, "2001:db8:f12::1", inet.ProtoUDP, udpOf(1, 2, 30))), 1, 0},
+		{"framed route, any", 2, ethernet(0, ipv6(server6, "2001:db9::1", inet.ProtoUDP, udpOf(1, 2, 30))), 0, datapath.DropFAR},
 		{"TTL ends", 2, down4(ueDown, 30, set{8, []byte{1}}), 0, datapath.PassAnswer},
-		{"from no address", 2, ethernet(0, ipv4("0.0.0.0", ue4(ueDown), protoUDP, udpOf(1, 2, 30))), 0, datapath.PassAnswer},
-		{"from a link-local address", 2, ethernet(0, ipv6("fe80::1", ue6(ueDown), protoUDP, udpOf(1, 2, 30))), 0, datapath.PassAnswer},
+		{"from no address", 2, ethernet(0, ipv4("0.0.0.0", ue4(ueDown), inet.ProtoUDP, udpOf(1, 2, 30))), 0, datapath.PassAnswer},
+		{"from a link-local address", 2, ethernet(0, ipv6("fe80::1", ue6(ueDown), inet.ProtoUDP, udpOf(1, 2, 30))), 0, datapath.PassAnswer},
 		{"packet-out", cpuPort, down4(ueDown, 30), 2, 0},
 		{"packet-out, short", cpuPort, down4(ueDown, 30)[:14], 2, 0},
 	}
@@ -220,35 +219,35 @@ func filteredCases() []frameCase {
 		return ipv4(ue4(1), to, protocol, udpOf(from, port, 20), change...)
 	}
 	packet6 := func(to string, from, port uint16) []byte {
-		return ipv6(ue6(1), to, protoUDP, udpOf(from, port, 20))
+		return ipv6(ue6(1), to, inet.ProtoUDP, udpOf(from, port, 20))
 	}
 	list := func(user []byte) []byte { return up(teidList, user) }
 	return []frameCase{
-		{"filter: DNS", 1, list(packet("8.8.4.4", protoUDP, 4000, 53)), 2, 0},
-		{"filter: of greater priority", 1, list(packet("8.8.4.4", protoUDP, 1000, 53)), 2, 0},
-		{"filter: end of a range", 1, list(packet("1.1.1.1", protoUDP, 1999, 9)), 2, 0},
-		{"filter: behind a range", 1, list(packet("1.1.1.1", protoUDP, 2000, 9)), 0, datapath.DropSDFFilter},
-		{"filter: TCP", 1, list(packet("1.1.1.1", protoTCP, 2000, 443)), 2, 0},
-		{"filter: TCP, before a range", 1, list(packet("1.1.1.1", protoTCP, 2000, 79)), 0, datapath.DropSDFFilter},
-		{"filter: ToS", 1, list(packet("1.1.1.1", protoSCTP, 2, 9, set{1, []byte{0xba}})), 2, 0},
+		{"filter: DNS", 1, list(packet("8.8.4.4", inet.ProtoUDP, 4000, 53)), 2, 0},
+		{"filter: of greater priority", 1, list(packet("8.8.4.4", inet.ProtoUDP, 1000, 53)), 2, 0},
+		{"filter: end of a range", 1, list(packet("1.1.1.1", inet.ProtoUDP, 1999, 9)), 2, 0},
+		{"filter: behind a range", 1, list(packet("1.1.1.1", inet.ProtoUDP, 2000, 9)), 0, datapath.DropSDFFilter},
+		{"filter: TCP", 1, list(packet("1.1.1.1", inet.ProtoTCP, 2000, 443)), 2, 0},
+		{"filter: TCP, before a range", 1, list(packet("1.1.1.1", inet.ProtoTCP, 2000, 79)), 0, datapath.DropSDFFilter},
+		{"filter: ToS", 1, list(packet("1.1.1.1", inet.ProtoSCTP, 2, 9, set{1, []byte{0xba}})), 2, 0},
 		{"filter: no ports", 1, list(packet("1.1.1.1", 1, 1500, 53)), 0, datapath.DropSDFFilter},
-		{"filter: QFI", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teidList, 4, container(5), packet("1.1.1.1", protoUDP, 2, 9)))), 0, datapath.DropGate},
-		{"filter: cpu", 1, list(packet("9.1.1.1", protoUDP, 2, 9)), 0, datapath.PassN6},
-		{"filter: fragment", 1, list(packet("1.1.1.1", protoUDP, 2, 9, set{6, []byte{moreFragments, 0}})), 0, datapath.PassRules},
+		{"filter: QFI", 1, ethernet(0, ipv4(farGNB4, local4, inet.ProtoUDP, gtpuHeader(teidList, 4, container(5), packet("1.1.1.1", inet.ProtoUDP, 2, 9)))), 0, datapath.DropGate},
+		{"filter: cpu", 1, list(packet("9.1.1.1", inet.ProtoUDP, 2, 9)), 0, datapath.PassN6},
+		{"filter: fragment", 1, list(packet("1.1.1.1", inet.ProtoUDP, 2, 9, set{6, []byte{moreFragments, 0}})), 0, datapath.PassRules},
 		{"filter: extension header", 1, list(ipv6(ue6(1), server6, 60, []byte{17, 0, 1, 4, 0, 0, 0, 0, 1, 2, 3, 4, 0, 8, 0, 0})), 0, datapath.PassRules},
 		{"filter: DNS, IPv6", 1, list(packet6("2001:db8:8::53", 4000, 53)), 2, 0},
 		{"filter: low half of a destination", 1, list(packet6("2001:db8:77::80", 1023, 9)), 2, 0},
 		{"filter: high bit of it", 1, list(packet6("2001:db8:77:0:8000::", 65535, 9)), 0, datapath.DropSDFFilter},
 		{"filter: nothing matches", 1, list(packet6("2001:db8:77::80", 1024, 9)), 0, datapath.PassRules},
-		{"filter: of the network", 2, ethernet(0, ipv4("8.0.0.3", ue4(ueList), protoUDP, udpOf(1, 2, 30))), 1, 0},
-		{"filter: bit of the source", 2, ethernet(0, ipv4("8.0.0.2", ue4(ueList), protoUDP, udpOf(1, 2, 30))), 0, datapath.PassRules},
+		{"filter: of the network", 2, ethernet(0, ipv4("8.0.0.3", ue4(ueList), inet.ProtoUDP, udpOf(1, 2, 30))), 1, 0},
+		{"filter: bit of the source", 2, ethernet(0, ipv4("8.0.0.2", ue4(ueList), inet.ProtoUDP, udpOf(1, 2, 30))), 0, datapath.PassRules},
 	}
 }
 
 // handed are frames for the CPU.
 func handedCases() []frameCase {
 	request, ip := up(teid, user4(server4, 30)), down4(ueDown, 30)
-	echo := ethernet(0, ipv4(farGNB4, local4, protoUDP, append(udpOf(2152, 2152, 0), 0x32, 1, 0, 4, 0, 0, 0, 0, 1, 2, 0, 0)))
+	echo := ethernet(0, ipv4(farGNB4, local4, inet.ProtoUDP, append(udpOf(2152, 2152, 0), 0x32, 1, 0, 4, 0, 0, 0, 0, 1, 2, 0, 0)))
 	all := []frameCase{
 		{"unknown TEID", 1, up(teidUnknown, user4(server4, 30)), 0, datapath.PassRules},
 		{"changing", 1, up(teidCPU, user4(server4, 30)), 0, datapath.PassChanging},

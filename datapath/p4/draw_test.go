@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // dice draws sessions and packets out of octets; when there are none left, always the first
@@ -46,7 +47,7 @@ var (
 	drawnRoutes = []string{
 		"10.45.0.0/26", "10.45.0.0/16", "10.45.0.64/29", "10.45.0.70/32", "2001:db8:46::/48", "2001:db8:40::/44", "2001:db8:46:3::/64",
 	}
-	drawnProtocols = []uint32{protoUDP, protoTCP, protoUDP, protoTCP, protoSCTP, 1, 58, protoUDP, 50, protoTCP, 51, 0, 43, 44, 60, 135, 139, 140, 59, 4}
+	drawnProtocols = []uint32{inet.ProtoUDP, inet.ProtoTCP, inet.ProtoUDP, inet.ProtoTCP, inet.ProtoSCTP, 1, 58, inet.ProtoUDP, 50, inet.ProtoTCP, 51, 0, 43, 44, 60, 135, 139, 140, 59, 4}
 	drawnPorts     = []uint32{0, 1, 53, 80, 443, 1000, 1999, 2000, 65534, 65535}
 )
 
@@ -75,7 +76,7 @@ func (d *dice) filter() *api.Filter {
 	if d.roll(3) > 0 {
 		number := pick(d, drawnProtocols...)
 		f.Protocol = &number
-		if number == protoUDP || number == protoTCP || number == protoSCTP || d.one(8) {
+		if number == inet.ProtoUDP || number == inet.ProtoTCP || number == inet.ProtoSCTP || d.one(8) {
 			f.RemotePorts, f.LocalPorts = d.ports(), d.ports()
 		}
 	}
@@ -363,11 +364,11 @@ func datagram(local netip.Addr, message []byte) []byte {
 	binary.BigEndian.PutUint16(udp[4:], uint16(8+len(message)))
 	udp = append(udp, message...)
 	if local.Is4() {
-		b := []byte{0x45, 0, 0, 0, 0, 1, 0, 0, 64, protoUDP, 0, 0}
+		b := []byte{0x45, 0, 0, 0, 0, 1, 0, 0, 64, inet.ProtoUDP, 0, 0}
 		binary.BigEndian.PutUint16(b[2:], uint16(20+len(udp)))
 		return append(append(append(b, gnb.AsSlice()...), local.AsSlice()...), udp...)
 	}
-	b := []byte{0x60, 0, 0, 0, 0, 0, protoUDP, 64}
+	b := []byte{0x60, 0, 0, 0, 0, 0, inet.ProtoUDP, 64}
 	binary.BigEndian.PutUint16(b[4:], uint16(len(udp)))
 	return append(append(append(b, gnb6.AsSlice()...), local.AsSlice()...), udp...)
 }
@@ -386,9 +387,9 @@ func (d *dice) spoil(frame []byte) []byte {
 	case 21:
 		return append(frame, make([]byte, 1+d.roll(20))...)
 	case 22:
-		return frame[:max(lenEthernet, len(frame)-1-d.roll(40))]
+		return frame[:max(inet.LenEthernet, len(frame)-1-d.roll(40))]
 	case 23:
-		at := lenEthernet - 2 + d.roll(min(80, len(frame)-lenEthernet+2))
+		at := inet.LenEthernet - 2 + d.roll(min(80, len(frame)-inet.LenEthernet+2))
 		frame[at] ^= 1 << d.roll(8)
 	}
 	return frame

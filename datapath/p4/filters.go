@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // maxFilters is how many entries a list has at most. Longer ones are left to the stages.
@@ -98,15 +99,13 @@ func protocolsOf(f *stages.Filter) []match {
 	switch {
 	case !ports && f.Protocol < 0:
 		return []match{{}}
-	case !ports, f.Protocol == protoTCP, f.Protocol == protoUDP, f.Protocol == protoSCTP:
+	case !ports, f.Protocol == inet.ProtoTCP, f.Protocol == inet.ProtoUDP, f.Protocol == inet.ProtoSCTP:
 		return []match{one(f.Protocol)}
 	case f.Protocol < 0:
-		return []match{one(protoTCP), one(protoUDP), one(protoSCTP)}
+		return []match{one(inet.ProtoTCP), one(inet.ProtoUDP), one(inet.ProtoSCTP)}
 	}
 	return nil
 }
-
-const protoTCP, protoUDP, protoSCTP = 6, 17, 132
 
 // portPair is a range of each end; none: any.
 type portPair struct{ remote, local match }

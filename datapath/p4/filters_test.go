@@ -11,6 +11,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
@@ -157,8 +158,8 @@ func (tr *trial) treat(device int, frame []byte) fate {
 		}
 	default:
 		tr.seen.forwarded++
-		if want.Reason != datapath.ReasonNone || !bytes.Equal(want.Packet, got.frame[lenEthernet:]) {
-			tr.Errorf("device %d: left by device %d as\n%x, want %v\n%x\nof %x", device, got.device, got.frame[lenEthernet:], want.Reason, want.Packet, frame)
+		if want.Reason != datapath.ReasonNone || !bytes.Equal(want.Packet, got.frame[inet.LenEthernet:]) {
+			tr.Errorf("device %d: left by device %d as\n%x, want %v\n%x\nof %x", device, got.device, got.frame[inet.LenEthernet:], want.Reason, want.Packet, frame)
 		}
 		if exit := tr.exit(want); got.device != exit {
 			tr.Errorf("left by device %d, want %d", got.device, exit)

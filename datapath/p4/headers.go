@@ -9,6 +9,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // What a peer puts in front of user packets (a PDU Session Container or none, a sequence
@@ -41,38 +42,38 @@ func (d *Driver) seen(frame []byte) {
 // lookAt finds what stands in front of the user packet of a G-PDU; ok: it is one that the
 // pipeline knows.
 func lookAt(frame []byte) (h headerSeen, ok bool) {
-	at := lenEthernet
-	if len(frame) < at+lenIPv4 {
+	at := inet.LenEthernet
+	if len(frame) < at+inet.LenIPv4 {
 		return h, false
 	}
 	etherType := binary.BigEndian.Uint16(frame[12:])
-	if etherType == etherTag {
-		at += lenTag
-		if len(frame) < at+lenIPv4 {
+	if etherType == inet.EtherCTag {
+		at += inet.LenTag
+		if len(frame) < at+inet.LenIPv4 {
 			return h, false
 		}
 		etherType = binary.BigEndian.Uint16(frame[at-2:])
 	}
 	switch {
-	case etherType == etherIPv4 && frame[at] == 0x45 && binary.BigEndian.Uint16(frame[at+6:])&maskFragment == 0 && frame[at+9] == protoUDP:
+	case etherType == inet.EtherIPv4 && frame[at] == 0x45 && binary.BigEndian.Uint16(frame[at+6:])&maskFragment == 0 && frame[at+9] == inet.ProtoUDP:
 		h.key.Local = netip.AddrFrom4([4]byte(frame[at+16 : at+20]))
-		at += lenIPv4
-	case etherType == etherIPv6 && len(frame) >= at+lenIPv6 && frame[at]>>4 == 6 && frame[at+6] == protoUDP:
+		at += inet.LenIPv4
+	case etherType == inet.EtherIPv6 && len(frame) >= at+inet.LenIPv6 && frame[at]>>4 == 6 && frame[at+6] == inet.ProtoUDP:
 		h.key.Local = netip.AddrFrom16([16]byte(frame[at+24 : at+40]))
-		at += lenIPv6
+		at += inet.LenIPv6
 	default:
 		return h, false
 	}
 	const optional, container = 4, 4
-	if len(frame) < at+lenUDP+lenGTPU+optional+container {
+	if len(frame) < at+inet.LenUDP+inet.LenGTPU+optional+container {
 		return h, false
 	}
-	message := frame[at+lenUDP:]
+	message := frame[at+inet.LenUDP:]
 	if binary.BigEndian.Uint16(frame[at+2:]) != gtpu.Port || message[0]&0xf8 != 0x30 || message[1] != gtpu.GPDU {
 		return h, false
 	}
 	h.key.TEID = binary.BigEndian.Uint32(message[4:])
-	at += lenUDP + lenGTPU
+	at += inet.LenUDP + inet.LenGTPU
 	const flags, extension = 0x07, 0x04
 	if message[0]&flags != 0 {
 		at += optional
@@ -87,14 +88,7 @@ func lookAt(frame []byte) (h headerSeen, ok bool) {
 	return h, true
 }
 
-const (
-	etherIPv4 = 0x0800
-	etherIPv6 = 0x86dd
-	etherTag  = 0x8100
-	lenTag    = 4
-
-	maskFragment = 0x3fff // more fragments, or an offset
-)
+const maskFragment = 0x3fff // more fragments, or an offset
 
 func (d *Driver) followHeaders() {
 	for {

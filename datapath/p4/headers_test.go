@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // tagged puts a tag into a frame.
@@ -35,8 +36,8 @@ func FuzzLookAt(f *testing.F) {
 			f.Add(whole[:n])
 		}
 		fragment, end := bytes.Clone(whole), bytes.Clone(whole)
-		fragment[lenEthernet+6] = 0x20
-		end[lenEthernet+lenIPv4+lenUDP+1] = 254 // End Marker
+		fragment[inet.LenEthernet+6] = 0x20
+		end[inet.LenEthernet+inet.LenIPv4+inet.LenUDP+1] = 254 // End Marker
 		f.Add(fragment)
 		f.Add(end)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // What the pipeline does and what not: the latter is left to the stages, by key.
@@ -19,8 +20,7 @@ func (o *offload) can(r *stages.Rule, k datapath.Key) bool {
 	switch {
 	case !limited:
 		return false
-	case r.Ethernet != nil, r.Opaque, r.Unwrap != api.Unwrap_UNWRAP_NONE, r.Wrap != nil, r.Redirect != nil,
-		len(r.Copies) > 0, r.DropsContainer, r.Marks != stages.Marks{}:
+	case r.SlowOnly, r.Ethernet != nil, r.Opaque, len(r.Copies) > 0, r.Marks != stages.Marks{}:
 		return false
 	case !quiet(r):
 		return false
@@ -29,7 +29,7 @@ func (o *offload) can(r *stages.Rule, k datapath.Key) bool {
 	case r.Action != api.Action_FORW:
 		return false
 	case r.Outer != nil:
-		return r.Outer.Local.IsValid() && !r.Outer.ToCP && !datapath.Has(o.endpoints, r.Outer.Peer)
+		return r.Outer.Local.IsValid() && !datapath.Has(o.endpoints, r.Outer.Peer)
 	case !k.Local.IsValid(): // from one data network to another
 		return false
 	}
@@ -103,13 +103,13 @@ func plain(r *stages.Rule) bool { return len(r.Filters) == 0 && r.QFIs == 0 && r
 // header returns how many octets stand in front of the user packets of a key, as far as the
 // rules let that be known. A peer that sends others shows it: see [offload.seen].
 func header(rules []*stages.Rule, k datapath.Key, tag int) uint8 {
-	size := lenEthernet + tag
+	size := inet.LenEthernet + tag
 	if !k.Local.IsValid() {
 		return uint8(size)
 	}
-	size += lenIPv4 + lenUDP + lenGTPU
+	size += inet.LenIPv4 + inet.LenUDP + inet.LenGTPU
 	if k.Local.Is6() {
-		size += lenIPv6 - lenIPv4
+		size += inet.LenIPv6 - inet.LenIPv4
 	}
 	if slices.ContainsFunc(rules, func(r *stages.Rule) bool { return r.QFI != 0 || r.QFIs != 0 }) {
 		size += lenContainer
@@ -118,11 +118,6 @@ func header(rules []*stages.Rule, k datapath.Key, tag int) uint8 {
 }
 
 const (
-	lenEthernet = 14
-	lenIPv4     = 20
-	lenIPv6     = 40
-	lenUDP      = 8
-	lenGTPU     = 8
 	// lenContainer is a PDU Session Container with the fields in front of it.
 	lenContainer = 8
 )

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // TestLimits: a session that is near a limit is the CPU's, and comes back when that is raised.
@@ -94,7 +95,7 @@ func TestStartOfTraffic(t *testing.T) {
 	b.offload.retry()
 	b.settle()
 	b.wantCPU(0, frame)
-	b.host.stages.Bare(1, downlink(1, 0, 100)[lenEthernet:])
+	b.host.stages.Bare(1, downlink(1, 0, 100)[inet.LenEthernet:])
 	b.offload.retry()
 	b.settle()
 	b.wantTarget(0, frame, pdr{1, 1})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/afxdp"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Target is a P4Runtime server outside of the process.
@@ -67,7 +68,7 @@ type tap struct {
 // accepts reports whether a frame is for the device, as the filter of a network card does: a
 // switch hands over all that its port has received.
 func (t *tap) accepts(frame []byte) bool {
-	if len(frame) < lenEthernet {
+	if len(frame) < inet.LenEthernet {
 		return false
 	}
 	own := t.mac.Load()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Sessions and packets of the tests of the offload. Session n is that of UE 10.45.0.n: it has
@@ -41,7 +42,7 @@ func plainSession(n uint64) *api.Session {
 // filteredSession has PDR 3 in front of PDR 2, for UDP from some remote ports.
 func filteredSession(n uint64, first, last uint32) *api.Session {
 	s := plainSession(n)
-	udp := uint32(protoUDP)
+	udp := uint32(inet.ProtoUDP)
 	r := &api.Rule{
 		PdrId: 3, FarId: 2, Precedence: 1, UrrIds: []uint32{1}, Forward: s.Rules[1].Forward,
 		Detect: &api.Detect{
@@ -63,7 +64,7 @@ func limited(s *api.Session, bps uint64) *api.Session {
 }
 
 func userPacket(src, dst netip.Addr, remotePort uint16, size int) []byte {
-	b := []byte{0x45, 0, 0, 0, 0, 1, 0, 0, 64, protoUDP, 0, 0}
+	b := []byte{0x45, 0, 0, 0, 0, 1, 0, 0, 64, inet.ProtoUDP, 0, 0}
 	binary.BigEndian.PutUint16(b[2:], uint16(size))
 	b = append(append(b, src.AsSlice()...), dst.AsSlice()...)
 	b = binary.BigEndian.AppendUint16(b, remotePort)
@@ -113,9 +114,9 @@ func (b *bed) wantTarget(device int, frame []byte, id pdr) {
 		b.Errorf("the target does not forward: %+v", f)
 		return
 	}
-	size := uint64(len(frame) - lenEthernet)
+	size := uint64(len(frame) - inet.LenEthernet)
 	if device == 0 {
-		size -= lenIPv4 + lenUDP + lenGTPU
+		size -= inet.LenIPv4 + inet.LenUDP + inet.LenGTPU
 	}
 	want := map[pdr]datapath.Total{id: {Packets: 1, Octets: size}}
 	got := moved(before, b.counts([]uint64{id.seid}))

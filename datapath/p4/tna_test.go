@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // verdict is what becomes of a frame: it leaves by a port, or is handed to the CPU or dropped for a reason.
@@ -42,12 +43,12 @@ func isGTPU(udp []byte) bool { return len(udp) >= 4 && binary.BigEndian.Uint16(u
 // over4 and over6 say whether a frame may be of a tunnel over IPv4 or IPv6.
 func over4(frame []byte) bool {
 	ip := frame[min(ipAt(frame), len(frame)):]
-	return len(ip) >= 28 && ip[0] == 0x45 && ip[9] == protoUDP && isGTPU(ip[20:])
+	return len(ip) >= 28 && ip[0] == 0x45 && ip[9] == inet.ProtoUDP && isGTPU(ip[20:])
 }
 
 func over6(frame []byte) bool {
 	ip := frame[min(ipAt(frame), len(frame)):]
-	return len(ip) >= 48 && ip[0]>>4 == 6 && ip[6] == protoUDP && isGTPU(ip[40:])
+	return len(ip) >= 48 && ip[0]>>4 == 6 && ip[6] == inet.ProtoUDP && isGTPU(ip[40:])
 }
 
 // short says whether a frame ends before its IP packet, or in its UDP header over IPv6: v1model's parser reads that to the end.
@@ -55,7 +56,7 @@ func short(frame []byte) bool {
 	const v6, v6UDP = 40, 48
 	ip := frame[min(ipAt(frame), len(frame)):]
 	if ip[0]>>4 == 6 {
-		return len(ip) < v6+int(binary.BigEndian.Uint16(ip[4:])) || ip[6] == protoUDP && len(ip) < v6UDP
+		return len(ip) < v6+int(binary.BigEndian.Uint16(ip[4:])) || ip[6] == inet.ProtoUDP && len(ip) < v6UDP
 	}
 	return ip[0]>>4 == 4 && len(ip) < int(binary.BigEndian.Uint16(ip[2:]))
 }

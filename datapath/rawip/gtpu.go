@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // GTPU are the sockets of the endpoints, by address. All that they send goes where
@@ -101,13 +102,6 @@ func allowFragments(conn *net.UDPConn) error {
 	return errors.Join(err, opt)
 }
 
-// Octets of outer headers.
-const (
-	lenIPv4 = 20
-	lenIPv6 = 40
-	lenUDP  = 8
-)
-
 // Send sends an outer packet from an address of ours: as it is, or, if it is too long
 // for the device by which it leaves, through the UDP socket.
 func (c GTPU) Send(packet []byte, local netip.Addr) error {
@@ -120,9 +114,9 @@ func (c GTPU) Send(packet []byte, local netip.Addr) error {
 	if !errors.Is(err, unix.EMSGSIZE) {
 		return err
 	}
-	header := lenIPv4 + lenUDP
+	header := inet.LenIPv4 + inet.LenUDP
 	if local.Is6() {
-		header = lenIPv6 + lenUDP
+		header = inet.LenIPv6 + inet.LenUDP
 	}
 	_, err = p.WriteToUDPAddrPort(packet[header:], netip.AddrPortFrom(to, gtpu.Port))
 	return err

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // A socket is bound to an address, and the kernel delivers there what comes by any device.
@@ -72,7 +73,7 @@ func guard(devices []int) []bpf.Instruction {
 	for _, index := range devices {
 		program = append(program,
 			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(index), SkipTrue: 1},
-			bpf.RetConstant{Val: lenUDP})
+			bpf.RetConstant{Val: inet.LenUDP})
 	}
 	return append(program, bpf.RetConstant{Val: 1<<32 - 1})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // RouterAdvertisement is what the UPF itself answers to a UE that solicits a
@@ -66,7 +67,7 @@ func (s *Stages) advertise(candidates []*Rule, u user) []Sent {
 	if kind == ndNeighbourSolicitation {
 		body = neighbour(u.source())
 	}
-	answer := packet6(protoICMPv6, tosControl, RouterLinkLocal, to, ndHopLimit, body, 2)
+	answer := packet6(inet.ProtoICMPv6, tosControl, RouterLinkLocal, to, ndHopLimit, body, 2)
 	return []Sent{r.answer(answer)}
 }
 
@@ -75,13 +76,13 @@ func (s *Stages) advertise(candidates []*Rule, u user) []Sent {
 //
 // Source: RFC 4861, 6.1.1 and 7.1.1 (validation).
 func (u user) solicitation() byte {
-	if !u.isIPv6() || u[6] != protoICMPv6 || u[7] != ndHopLimit || !u.upperSumRight(protoICMPv6, lenIPv6) {
+	if !u.isIPv6() || u[6] != inet.ProtoICMPv6 || u[7] != ndHopLimit || !u.upperSumRight(inet.ProtoICMPv6, inet.LenIPv6) {
 		return 0
 	}
 	if from := u.source(); !from.IsLinkLocalUnicast() && !from.IsUnspecified() {
 		return 0
 	}
-	icmp := u[lenIPv6:]
+	icmp := u[inet.LenIPv6:]
 	fixed := 8
 	if len(icmp) > 0 && icmp[0] == ndNeighbourSolicitation {
 		fixed = 24

@@ -7,6 +7,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // detectEthernet returns the first of the candidates that matches. If none does,
@@ -78,7 +79,7 @@ func (s *Stages) forwardFrame(r *Rule, a arrived) datapath.Reason {
 		}
 	}
 	tags := f.tags - min(r.Ethernet.Pull, f.tags) + len(r.Ethernet.Push)
-	header := lenEthernet + 4*min(tags, 1)
+	header := inet.LenEthernet + 4*min(tags, 1)
 	if s.Links != nil && len(r.Ethernet.tag(a.user)) > s.Links.MTU(r, netip.Addr{})+header {
 		return datapath.DropMTU
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
 )
@@ -50,7 +52,10 @@ func Compile(s *api.Session, r *api.Rule, state State) *Rule {
 	}
 	out.Redirect, out.Copies = newRedirect(f.GetRedirect()), newCopies(s, f.GetDuplicates(), state)
 	out.Opaque, out.Unwrap = s.GetPduType() != api.PDUType_IP, r.GetUnwrap()
-	out.DropsContainer = r.GetDropsContainer()
+	out.DropsContainer, out.SlowOnly = r.GetDropsContainer(), datapath.SlowOnly(s, r)
+	if out.SlowOnly {
+		out.FAR = proto.CloneOf(f)
+	}
 	if out.Opaque && out.Unwrap == api.Unwrap_UNWRAP_UDP {
 		out.Peers = tunnelPeers(s)
 	}

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // datagrams knows what the first fragments of user packets have and the others have not:
@@ -57,7 +59,7 @@ func (u user) fragment() (id uint32, first, later bool) {
 
 // fragmentHeader returns where the Fragment header of an IPv6 packet is; -1: nowhere.
 func (u user) fragmentHeader() int {
-	for next, at := u[6], lenIPv6; len(u) >= at+8; {
+	for next, at := u[6], inet.LenIPv6; len(u) >= at+8; {
 		size := 8 * (int(u[at+1]) + 1)
 		switch next {
 		case extFragment:
@@ -165,7 +167,7 @@ func (f *fields) word(uplink bool) (word uint32, ok bool) {
 // setWord is the inverse of word, by the protocol.
 func (f *fields) setWord(word uint32, uplink bool) {
 	switch f.protocol {
-	case protoTCP, protoUDP, protoSCTP:
+	case inet.ProtoTCP, inet.ProtoUDP, inet.ProtoSCTP:
 		f.hasPorts, f.remotePort, f.localPort = true, uint16(word>>16), uint16(word)
 		if uplink {
 			f.remotePort, f.localPort = f.localPort, f.remotePort

@@ -5,11 +5,13 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // fragmentOfUDP is a fragment of an IPv4 datagram between two ports.
 func fragmentOfUDP(id uint16, later bool) user {
-	u := natPacket(protoUDP, insideUE, outsideHost, 700, 9, 0)
+	u := natPacket(inet.ProtoUDP, insideUE, outsideHost, 700, 9, 0)
 	binary.BigEndian.PutUint16(u[4:], id)
 	binary.BigEndian.PutUint16(u[6:], flagMF)
 	if later {
@@ -82,15 +84,15 @@ func TestFragment(t *testing.T) {
 		id           uint32
 		first, later bool
 	}{
-		"whole":                         {natPacket(protoUDP, insideUE, outsideHost, 1, 2, 0), 0, false, false},
+		"whole":                         {natPacket(inet.ProtoUDP, insideUE, outsideHost, 1, 2, 0), 0, false, false},
 		"first":                         {fragmentOfUDP(5, false), 5, true, false},
 		"later":                         {fragmentOfUDP(6, true), 6, false, true},
-		"IPv6, whole":                   {six(protoUDP, 0, 1, 0, 2, 0, 8, 0, 0), 0, false, false},
-		"IPv6, atomic":                  {six(extFragment, protoUDP, 0, 0, 0, 0, 0, 0, 9), 9, false, false},
-		"IPv6, first":                   {six(extFragment, protoUDP, 0, 0, 1, 0, 0, 0, 9), 9, true, false},
-		"IPv6, later":                   {six(extFragment, protoUDP, 0, 1, 1, 0, 0, 0, 9), 9, false, true},
-		"IPv6, behind other extensions": {six(extHopByHop, append([]byte{extFragment, 0, 1, 4, 0, 0, 0, 0}, protoUDP, 0, 1, 1, 0, 0, 0, 9)...), 9, false, true},
-		"IPv6, cut":                     {six(extFragment, protoUDP, 0, 1), 0, false, false},
+		"IPv6, whole":                   {six(inet.ProtoUDP, 0, 1, 0, 2, 0, 8, 0, 0), 0, false, false},
+		"IPv6, atomic":                  {six(extFragment, inet.ProtoUDP, 0, 0, 0, 0, 0, 0, 9), 9, false, false},
+		"IPv6, first":                   {six(extFragment, inet.ProtoUDP, 0, 0, 1, 0, 0, 0, 9), 9, true, false},
+		"IPv6, later":                   {six(extFragment, inet.ProtoUDP, 0, 1, 1, 0, 0, 0, 9), 9, false, true},
+		"IPv6, behind other extensions": {six(extHopByHop, append([]byte{extFragment, 0, 1, 4, 0, 0, 0, 0}, inet.ProtoUDP, 0, 1, 1, 0, 0, 0, 9)...), 9, false, true},
+		"IPv6, cut":                     {six(extFragment, inet.ProtoUDP, 0, 1), 0, false, false},
 	} {
 		if id, first, later := tc.u.fragment(); id != tc.id && (first || later) || first != tc.first || later != tc.later {
 			t.Errorf("%s: %d, first %v, later %v", name, id, first, later)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/gtpu"
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 const maxPacket = 65535 // octets of an IPv4 packet, and of an IPv6 payload
@@ -45,11 +46,11 @@ func (s *Stages) emit(r *Rule, a arrived) []Sent {
 
 // outerSize returns how many octets the packet with its outer header has.
 func (r *Rule) outerSize(a arrived) int {
-	size := lenIPv4
+	size := inet.LenIPv4
 	if r.Outer.Peer.Is6() {
-		size = lenIPv6
+		size = inet.LenIPv6
 	}
-	return size + lenUDP + len(r.header(a)) + len(a.user)
+	return size + inet.LenUDP + len(r.header(a)) + len(a.user)
 }
 
 // encapsulate is Outer Header Creation with GTP-U/UDP/IP. All pieces of a packet
@@ -91,36 +92,36 @@ func (d *Datagram) Packet() []byte {
 	if d.To.Addr().Is6() {
 		return d.packet6()
 	}
-	size := lenIPv4 + lenUDP + len(d.Payload)
+	size := inet.LenIPv4 + inet.LenUDP + len(d.Payload)
 	from, to := d.From.Addr().As4(), d.To.Addr().As4()
 	b := make([]byte, 0, size)
 	b = append(b, 0x45, d.DSCP<<2)
 	b = binary.BigEndian.AppendUint16(b, uint16(size))
-	b = append(b, 0, 0, flagDF>>8, 0, ttlOuter, protoUDP, 0, 0)
+	b = append(b, 0, 0, flagDF>>8, 0, ttlOuter, inet.ProtoUDP, 0, 0)
 	b = append(b, from[:]...)
 	b = append(b, to[:]...)
-	binary.BigEndian.PutUint16(b[10:], checksum.Of(b[:lenIPv4]))
+	binary.BigEndian.PutUint16(b[10:], checksum.Of(b[:inet.LenIPv4]))
 	return d.appendUDP(b)
 }
 
 func (d *Datagram) packet6() []byte {
-	size := lenUDP + len(d.Payload)
+	size := inet.LenUDP + len(d.Payload)
 	from, to := d.From.Addr().As16(), d.To.Addr().As16()
-	b := make([]byte, 0, lenIPv6+size)
+	b := make([]byte, 0, inet.LenIPv6+size)
 	b = binary.BigEndian.AppendUint32(b, 6<<28|uint32(d.DSCP)<<22|d.FlowLabel&0xfffff)
 	b = binary.BigEndian.AppendUint16(b, uint16(size))
-	b = append(b, protoUDP, ttlOuter)
+	b = append(b, inet.ProtoUDP, ttlOuter)
 	b = append(b, from[:]...)
 	b = append(b, to[:]...)
 	b = d.appendUDP(b)
-	binary.BigEndian.PutUint16(b[lenIPv6+6:], UpperChecksum(b, protoUDP, lenIPv6))
+	binary.BigEndian.PutUint16(b[inet.LenIPv6+6:], UpperChecksum(b, inet.ProtoUDP, inet.LenIPv6))
 	return b
 }
 
 func (d *Datagram) appendUDP(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, d.From.Port())
 	b = binary.BigEndian.AppendUint16(b, d.To.Port())
-	b = binary.BigEndian.AppendUint16(b, uint16(lenUDP+len(d.Payload)))
+	b = binary.BigEndian.AppendUint16(b, uint16(inet.LenUDP+len(d.Payload)))
 	b = append(b, 0, 0)
 	return append(b, d.Payload...)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Ethernet is what a rule of an Ethernet PDU session has beside all others: its
@@ -36,10 +37,6 @@ func (m mac) isReserved() bool {
 	return [5]byte(m[:]) == [5]byte{0x01, 0x80, 0xc2, 0, 0} && m[5] < 0x10
 }
 
-// Ethertypes of tags: of customers, and of service providers.
-// Source: IEEE 802.1Q-2022, table 9-1.
-const etherCTag, etherSTag = 0x8100, 0x88a8
-
 // etherFrame is a frame that has been looked at.
 type etherFrame struct {
 	octets              []byte
@@ -54,7 +51,7 @@ type etherFrame struct {
 // the second as its Ethertype.
 func parseEthernet(b []byte) (etherFrame, datapath.Reason) {
 	f := etherFrame{octets: b, sTag: -1, cTag: -1}
-	if len(b) < lenEthernet {
+	if len(b) < inet.LenEthernet {
 		return f, datapath.DropEthernetShort
 	}
 	f.destination, f.source = mac(b), mac(b[6:])
@@ -62,9 +59,9 @@ func parseEthernet(b []byte) (etherFrame, datapath.Reason) {
 	for {
 		f.ethertype = binary.BigEndian.Uint16(b[at:])
 		tag := &f.cTag
-		if f.ethertype == etherSTag && f.tags == 0 {
+		if f.ethertype == inet.EtherSTag && f.tags == 0 {
 			tag = &f.sTag
-		} else if f.ethertype != etherCTag || f.cTag >= 0 {
+		} else if f.ethertype != inet.EtherCTag || f.cTag >= 0 {
 			break
 		}
 		if len(b) < at+6 {
@@ -74,8 +71,8 @@ func parseEthernet(b []byte) (etherFrame, datapath.Reason) {
 		f.tags++
 		at += 4
 	}
-	if f.ethertype == etherIPv4 || f.ethertype == etherIPv6 {
-		if u, reason := parseUser(b[at+2:]); reason == datapath.ReasonNone && u.isIPv6() == (f.ethertype == etherIPv6) {
+	if f.ethertype == inet.EtherIPv4 || f.ethertype == inet.EtherIPv6 {
+		if u, reason := parseUser(b[at+2:]); reason == datapath.ReasonNone && u.isIPv6() == (f.ethertype == inet.EtherIPv6) {
 			f.inner = u
 		}
 	}
@@ -146,10 +143,10 @@ func newEthernet(s *api.Session, r *api.Rule) *Ethernet {
 	}
 	if o := r.GetForward().GetOuterHeaderCreation(); o.GetEncapsulation() == api.Encapsulation_TAG {
 		if o.STag != nil {
-			e.Push = append(e.Push, etherSTag<<16|o.GetSTag()&0xffff)
+			e.Push = append(e.Push, inet.EtherSTag<<16|o.GetSTag()&0xffff)
 		}
 		if o.CTag != nil {
-			e.Push = append(e.Push, etherCTag<<16|o.GetCTag()&0xffff)
+			e.Push = append(e.Push, inet.EtherCTag<<16|o.GetCTag()&0xffff)
 		}
 	}
 	return e

@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // lan is a UPF with an Ethernet data network, as number 2, and a clock.
@@ -300,7 +301,7 @@ func FuzzEthernet(f *testing.F) {
 		if reason != datapath.ReasonNone {
 			return
 		}
-		if len(b) < lenEthernet+4*e.tags || e.tags > 2 || len(e.inner) > len(b)-lenEthernet {
+		if len(b) < inet.LenEthernet+4*e.tags || e.tags > 2 || len(e.inner) > len(b)-inet.LenEthernet {
 			t.Fatalf("%x: got %+v", b, e)
 		}
 		if got := (&Ethernet{Pull: 2, Push: []uint32{1, 2, 3}}).tag(b); len(got) != len(b)-4*e.tags+12 {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Filter is one SDF filter. Remote and local are as in [api.Filter]: the local
@@ -36,7 +37,7 @@ func newFilter(in *api.Filter) Filter {
 	}
 	f.Host, f.Path = in.GetHost(), decoded(in.GetPath())
 	if f.Path != "" {
-		f.Protocol = protoTCP // flows of others show none
+		f.Protocol = inet.ProtoTCP // flows of others show none
 	}
 	if in.Protocol != nil {
 		f.Protocol = int(in.GetProtocol())

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 const (
@@ -68,8 +69,8 @@ func (u user) fragments(mtu int) []user {
 // laterHeader returns the header of the fragments behind the first: of its
 // options, those that say that they are to be copied.
 func (u user) laterHeader() user {
-	header := append(user(nil), u[:lenIPv4]...)
-	options := u[lenIPv4 : 4*int(u[0]&0xf)]
+	header := append(user(nil), u[:inet.LenIPv4]...)
+	options := u[inet.LenIPv4 : 4*int(u[0]&0xf)]
 	for len(options) > 0 && options[0] != 0 {
 		size := 1
 		if options[0] != 1 { // No Operation has no length

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // FuzzFragments: the fragments of a packet, put together as RFC 791 says, are
@@ -54,9 +55,9 @@ func packetOf(options []byte, octets int, field uint16) user {
 	for len(options)%4 != 0 {
 		options = append(options[:len(options):len(options)], 0)
 	}
-	u := append(make(user, lenIPv4), options...)
+	u := append(make(user, inet.LenIPv4), options...)
 	u[0] = 0x40 | byte(len(u)/4)
-	u[8], u[9] = 64, protoUDP
+	u[8], u[9] = 64, inet.ProtoUDP
 	copy(u[4:6], "id")
 	copy(u[12:20], "\x0a\x2d\x00\x01\xc6\x12\x00\x01")
 	binary.BigEndian.PutUint16(u[6:], field)
@@ -74,10 +75,10 @@ func TestFragmentOptions(t *testing.T) {
 	routerAlert, timestamp := []byte{0x94, 4, 0, 0}, []byte{0x44, 8, 5, 0, 0, 0, 0, 0}
 	u := packetOf(append(append([]byte{1}, timestamp...), append(routerAlert, 0)...), 1000, 0)
 	got := u.fragments(576)
-	if len(got) != 2 || !bytes.Equal(got[0][lenIPv4:36], u[lenIPv4:36]) {
+	if len(got) != 2 || !bytes.Equal(got[0][inet.LenIPv4:36], u[inet.LenIPv4:36]) {
 		t.Fatalf("fragments %x", got)
 	}
-	if header := got[1][:4*int(got[1][0]&0xf)]; !bytes.Equal(header[lenIPv4:], routerAlert) {
-		t.Errorf("options of the second fragment %x, want %x", header[lenIPv4:], routerAlert)
+	if header := got[1][:4*int(got[1][0]&0xf)]; !bytes.Equal(header[inet.LenIPv4:], routerAlert) {
+		t.Errorf("options of the second fragment %x, want %x", header[inet.LenIPv4:], routerAlert)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Frame is what becomes of a frame.
@@ -74,11 +75,11 @@ func (u *UPF) FromNetwork(network int, frame []byte) Frame {
 		return Frame{Reason: datapath.PassHost}
 	}
 	u.stages.N6.Expire(u.cfg.Now())
-	if len(frame) < lenEthernet {
+	if len(frame) < inet.LenEthernet {
 		return u.finish(Out{Reason: datapath.PassHost})
 	}
-	packet := frame[lenEthernet:]
-	other := map[uint16]byte{etherIPv4: 6, etherIPv6: 4}[binary.BigEndian.Uint16(frame[12:])]
+	packet := frame[inet.LenEthernet:]
+	other := map[uint16]byte{inet.EtherIPv4: 6, inet.EtherIPv6: 4}[binary.BigEndian.Uint16(frame[12:])]
 	if other == 0 || len(packet) > 0 && packet[0]>>4 == other {
 		return u.finish(Out{Reason: datapath.PassHost})
 	}
@@ -158,17 +159,17 @@ func (u *UPF) send(sent []Sent) {
 
 // datagram returns the UDP datagram of a frame to a GTP-U address and port.
 func (u *UPF) datagram(frame []byte) (Datagram, datapath.Reason) {
-	if len(frame) < lenEthernet {
+	if len(frame) < inet.LenEthernet {
 		return Datagram{}, datapath.PassHost
 	}
-	ip := frame[lenEthernet:]
+	ip := frame[inet.LenEthernet:]
 	switch binary.BigEndian.Uint16(frame[12:]) {
-	case etherIPv4:
-		if len(ip) >= lenIPv4 && ip[0]>>4 == 4 {
+	case inet.EtherIPv4:
+		if len(ip) >= inet.LenIPv4 && ip[0]>>4 == 4 {
 			return u.datagram4(ip)
 		}
-	case etherIPv6:
-		if len(ip) >= lenIPv6 && ip[0]>>4 == 6 {
+	case inet.EtherIPv6:
+		if len(ip) >= inet.LenIPv6 && ip[0]>>4 == 6 {
 			return u.datagram6(ip)
 		}
 	}
@@ -176,7 +177,7 @@ func (u *UPF) datagram(frame []byte) (Datagram, datapath.Reason) {
 }
 
 func (u *UPF) datagram4(ip user) (Datagram, datapath.Reason) {
-	if !u.local(ip.destination()) || ip[9] != protoUDP {
+	if !u.local(ip.destination()) || ip[9] != inet.ProtoUDP {
 		return Datagram{}, datapath.PassHost
 	}
 	if binary.BigEndian.Uint16(ip[6:])&maskFragment != 0 {
@@ -192,7 +193,7 @@ func (u *UPF) datagram4(ip user) (Datagram, datapath.Reason) {
 // datagram6 takes datagrams without extension headers: those with some are left
 // to the host, which steps over them.
 func (u *UPF) datagram6(ip user) (Datagram, datapath.Reason) {
-	if !u.local(ip.destination()) || ip[6] != protoUDP && ip[6] != extFragment {
+	if !u.local(ip.destination()) || ip[6] != inet.ProtoUDP && ip[6] != extFragment {
 		return Datagram{}, datapath.PassHost
 	}
 	if ip[6] == extFragment {
@@ -202,19 +203,19 @@ func (u *UPF) datagram6(ip user) (Datagram, datapath.Reason) {
 	if reason != datapath.ReasonNone {
 		return Datagram{}, reason
 	}
-	return packet.udp(lenIPv6)
+	return packet.udp(inet.LenIPv6)
 }
 
 // udp returns the datagram to the GTP-U port whose header is at octet at. Its
 // checksum is not looked at: the user packet has its own.
 func (u user) udp(at int) (Datagram, datapath.Reason) {
 	udp := u[at:]
-	if len(udp) < lenUDP || binary.BigEndian.Uint16(udp[2:]) != gtpu.Port {
+	if len(udp) < inet.LenUDP || binary.BigEndian.Uint16(udp[2:]) != gtpu.Port {
 		return Datagram{}, datapath.PassHost
 	}
 	return Datagram{
 		From:    netip.AddrPortFrom(u.source(), binary.BigEndian.Uint16(udp)),
 		To:      netip.AddrPortFrom(u.destination(), gtpu.Port),
-		Payload: udp[lenUDP:],
+		Payload: udp[inet.LenUDP:],
 	}, datapath.ReasonNone
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // The UPF as the web server of all the world: it answers a request to any address
@@ -28,13 +30,12 @@ import (
 // Source: RFC 9293, 3.5 (cookies: RFC 4987, 3.6) and 3.10.7.1 (closed ports).
 
 const (
-	lenTCP     = 20
 	portWeb    = 80
 	portSecure = 443
 
 	tcpFIN, tcpSYN, tcpRST, tcpPSH, tcpACK = 0x01, 0x02, 0x04, 0x08, 0x10
 
-	webMSS    = minMTU6 - lenIPv6 - lenTCP // so that what the client sends fits anywhere
+	webMSS    = minMTU6 - inet.LenIPv6 - inet.LenTCP // so that what the client sends fits anywhere
 	webWindow = 16384
 
 	minMethod = 3 // letters of a request's method
@@ -88,12 +89,12 @@ func (u user) reset(s segment) user {
 func (u user) segment() (s segment, to uint16, ok bool) {
 	up := u.upper()
 	at := len(u) - len(up.payload)
-	if up.protocol != protoTCP || len(up.payload) < lenTCP || u.moreFragments() || !isHost(u.source()) || !isHost(u.destination()) {
+	if up.protocol != inet.ProtoTCP || len(up.payload) < inet.LenTCP || u.moreFragments() || !isHost(u.source()) || !isHost(u.destination()) {
 		return segment{}, 0, false
 	}
 	t := up.payload
 	header := 4 * int(t[12]>>4)
-	if header < lenTCP || header > len(t) || !u.upperSumRight(protoTCP, at) {
+	if header < inet.LenTCP || header > len(t) || !u.upperSumRight(inet.ProtoTCP, at) {
 		return segment{}, 0, false
 	}
 	s = segment{seq: binary.BigEndian.Uint32(t[4:]), ack: binary.BigEndian.Uint32(t[8:]), flags: t[13], payload: t[header:]}
@@ -103,7 +104,7 @@ func (u user) segment() (s segment, to uint16, ok bool) {
 // isQUIC reports whether u may be of QUIC: a datagram to port 443.
 func (u user) isQUIC() bool {
 	up := u.upper()
-	return up.protocol == protoUDP && len(up.payload) >= lenUDP && binary.BigEndian.Uint16(up.payload[2:]) == portSecure
+	return up.protocol == inet.ProtoUDP && len(up.payload) >= inet.LenUDP && binary.BigEndian.Uint16(up.payload[2:]) == portSecure
 }
 
 // moreFragments reports whether u is a first fragment with others behind it.
@@ -111,7 +112,7 @@ func (u user) moreFragments() bool {
 	if !u.isIPv6() {
 		return binary.BigEndian.Uint16(u[6:])&maskFragment != 0
 	}
-	return u[6] != protoTCP // with extension headers it is none that we take
+	return u[6] != inet.ProtoTCP // with extension headers it is none that we take
 }
 
 // answer returns what a server says to s whose first sequence number is cookie
@@ -184,7 +185,7 @@ func (d *Redirects) cookie(u user) uint32 {
 // reply puts an answer to u into a packet back.
 func (u user) reply(s segment) user {
 	ports := u.upper().payload[:4]
-	t := append([]byte{ports[2], ports[3], ports[0], ports[1]}, make([]byte, lenTCP-4)...)
+	t := append([]byte{ports[2], ports[3], ports[0], ports[1]}, make([]byte, inet.LenTCP-4)...)
 	binary.BigEndian.PutUint32(t[4:], s.seq)
 	binary.BigEndian.PutUint32(t[8:], s.ack)
 	t[13] = s.flags
@@ -195,9 +196,9 @@ func (u user) reply(s segment) user {
 	t[12] = byte(len(t)/4) << 4
 	t = append(t, s.payload...)
 	if u.isIPv6() {
-		return packet6(protoTCP, 0, u.destination(), u.source(), ttlOuter, t, 16)
+		return packet6(inet.ProtoTCP, 0, u.destination(), u.source(), ttlOuter, t, 16)
 	}
-	b := packet4(protoTCP, 0, u.destination(), u.source(), t)
-	binary.BigEndian.PutUint16(b[lenIPv4+16:], UpperChecksum(b, protoTCP, lenIPv4))
+	b := packet4(inet.ProtoTCP, 0, u.destination(), u.source(), t)
+	binary.BigEndian.PutUint16(b[inet.LenIPv4+16:], UpperChecksum(b, inet.ProtoTCP, inet.LenIPv4))
 	return b
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // A problem is why a packet does not go on, as ICMP and ICMPv6 say it.
@@ -25,9 +26,6 @@ var (
 )
 
 const (
-	protoICMP, protoICMPv6 = 1, 58
-
-	lenICMP = 8 // octets of an ICMP or ICMPv6 error before the packet that it quotes
 	// The most octets that an error has, so that it gets through anywhere.
 	// Source: RFC 1812, 4.3.2.3; RFC 4443, 2.4 (c).
 	maxError4, maxError6 = 576, 1280
@@ -44,21 +42,21 @@ var noAddress4 = netip.AddrFrom4([4]byte{192, 0, 0, 8})
 // may.
 func (p problem) report(u user, router netip.Addr, mtu int) user {
 	if u.isIPv6() {
-		quoted := u[:min(len(u), maxError6-lenIPv6-lenICMP)]
+		quoted := u[:min(len(u), maxError6-inet.LenIPv6-inet.LenICMP)]
 		body := append([]byte{p.type6, p.code6, 0, 0}, binary.BigEndian.AppendUint32(nil, uint32(mtu))...)
-		return packet6(protoICMPv6, tosControl, router, u.source(), ttlOuter, append(body, quoted...), 2)
+		return packet6(inet.ProtoICMPv6, tosControl, router, u.source(), ttlOuter, append(body, quoted...), 2)
 	}
-	quoted := u[:min(len(u), maxError4-lenIPv4-lenICMP)]
+	quoted := u[:min(len(u), maxError4-inet.LenIPv4-inet.LenICMP)]
 	body := append([]byte{p.type4, p.code4, 0, 0}, binary.BigEndian.AppendUint32(nil, uint32(mtu))...)
 	body = append(body, quoted...)
 	binary.BigEndian.PutUint16(body[2:], checksum.Of(body))
-	return packet4(protoICMP, tosControl, router, u.source(), body)
+	return packet4(inet.ProtoICMP, tosControl, router, u.source(), body)
 }
 
 // packet4 makes an IPv4 packet of the UPF's own around a payload.
 func packet4(proto, tos byte, from, to netip.Addr, payload []byte) user {
 	src, dst := from.As4(), to.As4()
-	size := lenIPv4 + len(payload)
+	size := inet.LenIPv4 + len(payload)
 	b := make([]byte, 0, size)
 	b = append(b, 0x45, tos)
 	b = binary.BigEndian.AppendUint16(b, uint16(size))
@@ -73,14 +71,14 @@ func packet4(proto, tos byte, from, to netip.Addr, payload []byte) user {
 // at octet sum, is 0, and computes that.
 func packet6(proto, tos byte, from, to netip.Addr, hopLimit byte, payload []byte, sum int) user {
 	b := header6(proto, tos, from, to, hopLimit, payload)
-	binary.BigEndian.PutUint16(b[lenIPv6+sum:], UpperChecksum(b, proto, lenIPv6))
+	binary.BigEndian.PutUint16(b[inet.LenIPv6+sum:], UpperChecksum(b, proto, inet.LenIPv6))
 	return b
 }
 
 // header6 makes an IPv6 packet around a payload.
 func header6(proto, tos byte, from, to netip.Addr, hopLimit byte, payload []byte) user {
 	src, dst := from.As16(), to.As16()
-	b := make([]byte, 0, lenIPv6+len(payload))
+	b := make([]byte, 0, inet.LenIPv6+len(payload))
 	b = binary.BigEndian.AppendUint32(b, 6<<28|uint32(tos)<<20)
 	b = binary.BigEndian.AppendUint16(b, uint16(len(payload)))
 	b = append(b, proto, hopLimit)
@@ -121,9 +119,9 @@ func isHost(a netip.Addr) bool {
 // is told either, or may be: a type that is not there is none to answer.
 func (p upper) isError(v6 bool) bool {
 	switch {
-	case v6 && p.protocol == protoICMPv6:
+	case v6 && p.protocol == inet.ProtoICMPv6:
 		return len(p.payload) == 0 || p.payload[0] < 128 || p.payload[0] == 137
-	case !v6 && p.protocol == protoICMP:
+	case !v6 && p.protocol == inet.ProtoICMP:
 		if len(p.payload) == 0 {
 			return true
 		}

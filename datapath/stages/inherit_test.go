@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // TestClocks: a moment is as long ago by one clock as by the other.
@@ -100,12 +101,12 @@ func TestInheritNAT(t *testing.T) {
 			t.Fatal(reason)
 		}
 	}
-	open(protoTCP, insideUE, 1000)
-	open(protoUDP, insideUE, 1001)
-	open(protoUDP, insideUE, 1002)
-	open(protoUDP, insideUE, 1003) // in another block
-	open(protoTCP, insideUE+1, 1000)
-	if _, reason := from.In(natPacket(protoTCP, outsideHost, outside, 9, 2000, tcpSYN), start); reason != datapath.ReasonNone {
+	open(inet.ProtoTCP, insideUE, 1000)
+	open(inet.ProtoUDP, insideUE, 1001)
+	open(inet.ProtoUDP, insideUE, 1002)
+	open(inet.ProtoUDP, insideUE, 1003) // in another block
+	open(inet.ProtoTCP, insideUE+1, 1000)
+	if _, reason := from.In(natPacket(inet.ProtoTCP, outsideHost, outside, 9, 2000, tcpSYN), start); reason != datapath.ReasonNone {
 		t.Fatal(reason) // the connection stands
 	}
 	told := 0

@@ -2,6 +2,8 @@ package stages
 
 import (
 	"encoding/binary"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // upper is what comes behind the IP header and its extension headers.
@@ -44,7 +46,7 @@ func (u user) upper() upper {
 }
 
 func (u user) upper6() upper {
-	next, at := u[6], lenIPv6
+	next, at := u[6], inet.LenIPv6
 	for {
 		size := 8
 		switch next {
@@ -57,7 +59,7 @@ func (u user) upper6() upper {
 				return upper{protocol: u[at]}
 			}
 		default:
-			return upper{next, u[at:], at == lenIPv6}
+			return upper{next, u[at:], at == inet.LenIPv6}
 		}
 		if len(u) < at+size {
 			return upper{protocol: next}
@@ -68,7 +70,7 @@ func (u user) upper6() upper {
 
 func (p upper) hasPorts() bool {
 	switch p.protocol {
-	case protoTCP, protoUDP, protoSCTP:
+	case inet.ProtoTCP, inet.ProtoUDP, inet.ProtoSCTP:
 		return len(p.payload) >= 4
 	}
 	return false

@@ -1,6 +1,10 @@
 package stages
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
+)
 
 const tcpOptionEnd, tcpOptionNothing, tcpOptionMSS = 0, 1, 2
 
@@ -11,7 +15,7 @@ const tcpOptionEnd, tcpOptionNothing, tcpOptionMSS = 0, 1, 2
 func (u user) clampMSS(limit int) {
 	p := u.upper()
 	tcp := p.payload
-	if p.protocol != protoTCP || len(tcp) < 20 || tcp[13]&tcpSYN == 0 {
+	if p.protocol != inet.ProtoTCP || len(tcp) < 20 || tcp[13]&tcpSYN == 0 {
 		return
 	}
 	end := min(4*int(tcp[12]>>4), len(tcp))

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Limits of [Names].
@@ -129,7 +131,7 @@ func (n flowName) match(host, path string) bool {
 // and learns from it. It reports false if the name is not known.
 func (n *Names) look(seid uint64, f *fields, u user, uplink bool, nowNs uint64) (flowName, bool) {
 	p := u.upper()
-	key := NamedFlow{seid, f.remote, f.local, f.remotePort, f.localPort, p.protocol == protoUDP}
+	key := NamedFlow{seid, f.remote, f.local, f.remotePort, f.localPort, p.protocol == inet.ProtoUDP}
 	if key.UDP {
 		return n.lookUDP(key, u, p, uplink, nowNs)
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 const tcpURG = 0x20
@@ -20,11 +22,11 @@ func (t tcpSegment) end() uint32 { return t.seq + uint32(len(t.data)) }
 
 // readTCP reports false if p is no TCP segment, or does not have its header.
 func readTCP(p upper) (t tcpSegment, ok bool) {
-	if p.protocol != protoTCP || len(p.payload) < lenTCP {
+	if p.protocol != inet.ProtoTCP || len(p.payload) < inet.LenTCP {
 		return t, false
 	}
 	header := 4 * int(p.payload[12]>>4)
-	if header < lenTCP || header > len(p.payload) {
+	if header < inet.LenTCP || header > len(p.payload) {
 		return t, false
 	}
 	t = tcpSegment{p.payload[13], binary.BigEndian.Uint32(p.payload[4:]), binary.BigEndian.Uint32(p.payload[8:]), p.payload[header:]}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // hello is a ClientHello of crypto/tls.
@@ -151,16 +152,16 @@ func (s segmentOf) packet() user {
 	if s.downlink {
 		from, to, source, destination = to, from, destination, source
 	}
-	u := append([]byte{0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, protoTCP, 0, 0}, source.AsSlice()...)
+	u := append([]byte{0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, inet.ProtoTCP, 0, 0}, source.AsSlice()...)
 	if s.ipv6 {
-		u = append([]byte{0x60, 0, 0, 0, 0, 0, protoTCP, 64}, source.AsSlice()...)
+		u = append([]byte{0x60, 0, 0, 0, 0, 0, inet.ProtoTCP, 64}, source.AsSlice()...)
 	}
 	u = append(u, destination.AsSlice()...)
 	at := len(u)
 	u = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(u, from), to)
 	u = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(u, s.seq), s.ack)
 	u = append(append(u, 5<<4, s.flags, 0xff, 0xff, 0, 0, 0, 0), s.data...)
-	binary.BigEndian.PutUint16(u[at+16:], UpperChecksum(u, protoTCP, at))
+	binary.BigEndian.PutUint16(u[at+16:], UpperChecksum(u, inet.ProtoTCP, at))
 	if s.ipv6 {
 		binary.BigEndian.PutUint16(u[4:], uint16(len(u)-at))
 		return u

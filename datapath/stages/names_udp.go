@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"encoding/binary"
 	"hash/maphash"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // sight is what can be said of whether a receiver takes a datagram.
@@ -18,14 +20,14 @@ const (
 // lookUDP is look of a packet with UDP. A flow is in the table from the first Initial
 // packet of QUIC on; of others nothing is learnt.
 func (n *Names) lookUDP(key NamedFlow, u user, p upper, uplink bool, nowNs uint64) (flowName, bool) {
-	if len(p.payload) < lenUDP {
+	if len(p.payload) < inet.LenUDP {
 		return flowName{}, false
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	flow := n.find(key, nowNs)
 	datagram, seen := []byte(nil), sightNone
-	if isLong(p.payload[lenUDP:]) && (flow == nil || flow.said.heedsLong(uplink)) {
+	if isLong(p.payload[inet.LenUDP:]) && (flow == nil || flow.said.heedsLong(uplink)) {
 		datagram, seen = u.datagram(p)
 	}
 	if flow == nil {
@@ -58,14 +60,14 @@ func (u user) datagram(p upper) ([]byte, sight) {
 	length := int(binary.BigEndian.Uint16(p.payload[4:]))
 	none := binary.BigEndian.Uint16(p.payload[6:]) == 0
 	switch {
-	case length < lenUDP, length > len(p.payload), !u.isIPv6() && !u.sumRight(), u.isIPv6() && none:
+	case length < inet.LenUDP, length > len(p.payload), !u.isIPv6() && !u.sumRight(), u.isIPv6() && none:
 		return nil, sightNone
 	case length < len(p.payload):
 		return nil, sightDoubt
-	case !none && !u.upperSumRight(protoUDP, len(u)-len(p.payload)):
+	case !none && !u.upperSumRight(inet.ProtoUDP, len(u)-len(p.payload)):
 		return nil, sightNone
 	}
-	return p.payload[lenUDP:], sightWhole
+	return p.payload[inet.LenUDP:], sightWhole
 }
 
 // heedsLong reports whether a datagram with a long header may change what is known.

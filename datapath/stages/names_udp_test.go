@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // recorded returns the datagrams of testdata/initials.txt, in their order: what the
@@ -71,13 +72,13 @@ func (n *Names) seesDatagram(seid uint64, d datagramOf, nowNs uint64) (host stri
 	if d.down {
 		source, destination, from, to = destination, source, to, from
 	}
-	u := user(append([]byte{0x45, 0, 0, 0, 0, 0, 0, 0, 64, protoUDP, 0, 0}, append(source[:], destination[:]...)...))
+	u := user(append([]byte{0x45, 0, 0, 0, 0, 0, 0, 0, 64, inet.ProtoUDP, 0, 0}, append(source[:], destination[:]...)...))
 	u = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(u, from), to)
-	u = append(binary.BigEndian.AppendUint16(u, uint16(lenUDP+len(d.data))), 0, 0)
+	u = append(binary.BigEndian.AppendUint16(u, uint16(inet.LenUDP+len(d.data))), 0, 0)
 	u = append(u, d.data...)
 	binary.BigEndian.PutUint16(u[2:], uint16(len(u)))
 	binary.BigEndian.PutUint16(u[10:], checksum.Of(u[:20]))
-	binary.BigEndian.PutUint16(u[26:], UpperChecksum(u, protoUDP, 20))
+	binary.BigEndian.PutUint16(u[26:], UpperChecksum(u, inet.ProtoUDP, 20))
 	if d.change != nil {
 		d.change(u)
 	}

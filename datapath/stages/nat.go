@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // NAT translates between UEs and one data network. A mapping is of a UE's
@@ -247,9 +248,9 @@ func (n *NAT) Expire(nowNs uint64) {
 // timeout is how long m lasts without use, in ns.
 func (n *NAT) timeout(m *Mapping) int64 {
 	switch state := atomic.LoadUint32(&m.State); {
-	case m.Protocol == protoICMP:
+	case m.Protocol == inet.ProtoICMP:
 		return int64(n.cfg.ICMP)
-	case m.Protocol == protoUDP:
+	case m.Protocol == inet.ProtoUDP:
 		return int64(n.cfg.UDP)
 	case state&natReplied != 0 && state&natClosing == 0:
 		return int64(n.cfg.TCP)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 const (
@@ -39,11 +40,11 @@ func (u user) transport() (protocol byte, payload []byte) { return u[9], u[4*int
 func portAt(protocol byte, payload []byte, e end, quoted bool) (port, sum int, ok bool) {
 	_, port = e.at()
 	switch protocol {
-	case protoTCP:
+	case inet.ProtoTCP:
 		return port, 16, len(payload) >= 20 || quoted && len(payload) >= 8
-	case protoUDP:
+	case inet.ProtoUDP:
 		return port, 6, len(payload) >= 8
-	case protoICMP:
+	case inet.ProtoICMP:
 		want := byte(icmpEcho)
 		if e == destination && !quoted {
 			want = icmpEchoReply
@@ -56,7 +57,7 @@ func portAt(protocol byte, payload []byte, e end, quoted bool) (port, sum int, o
 // isError reports whether an IPv4 packet is an ICMP error, which quotes another.
 func (u user) isError() bool {
 	protocol, b := u.transport()
-	if protocol != protoICMP || len(b) == 0 {
+	if protocol != inet.ProtoICMP || len(b) == 0 {
 		return false
 	}
 	switch b[0] {
@@ -87,7 +88,7 @@ func (u user) rewrite(e end, portAt, sumAt int, addr uint32, port uint16) {
 		return
 	}
 	sum := address
-	if protocol == protoICMP {
+	if protocol == inet.ProtoICMP {
 		sum = 0 // has no pseudo-header
 	}
 	sum.add16(binary.BigEndian.Uint16(payload[portAt:]), port)
@@ -96,11 +97,11 @@ func (u user) rewrite(e end, portAt, sumAt int, addr uint32, port uint16) {
 		return
 	}
 	before := binary.BigEndian.Uint16(payload[sumAt:])
-	if protocol == protoUDP && before == 0 {
+	if protocol == inet.ProtoUDP && before == 0 {
 		return
 	}
 	after := sum.apply(before)
-	if protocol == protoUDP && after == 0 {
+	if protocol == inet.ProtoUDP && after == 0 {
 		after = 0xffff
 	}
 	binary.BigEndian.PutUint16(payload[sumAt:], after)
@@ -217,7 +218,7 @@ func (m *Mapping) use(e end, u user, nowNs uint64) {
 	} else {
 		atomic.OrUint32(&m.State, natReplied)
 	}
-	if protocol, tcp := u.transport(); protocol == protoTCP && len(tcp) >= 20 {
+	if protocol, tcp := u.transport(); protocol == inet.ProtoTCP && len(tcp) >= 20 {
 		m.connection(e, u, tcp, nowNs)
 	}
 }
@@ -256,17 +257,17 @@ func (m *Mapping) connection(e end, u user, tcp []byte, nowNs uint64) {
 // Source: RFC 5508, REQ-3 to REQ-5.
 func (n *NAT) quoted(u user, e end) (inner user, m *Mapping, reason datapath.Reason) {
 	_, payload := u.transport()
-	if len(payload) < 8+lenIPv4 || checksum.Of(payload) != 0 {
+	if len(payload) < 8+inet.LenIPv4 || checksum.Of(payload) != 0 {
 		return nil, nil, datapath.DropNATMapping
 	}
 	inner = user(payload[8:])
-	if header := 4 * int(inner[0]&0xf); inner[0]>>4 != 4 || header < lenIPv4 || len(inner) < header || inner.isLaterFragment() {
+	if header := 4 * int(inner[0]&0xf); inner[0]>>4 != 4 || header < inet.LenIPv4 || len(inner) < header || inner.isLaterFragment() {
 		return nil, nil, datapath.DropNATMapping
 	}
 	was := 1 - e // the UE's end of the quoted packet
 	protocol, quote := inner.transport()
 	port, _, ok := portAt(protocol, quote, was, true)
-	if !ok && protocol == protoICMP && was == destination && len(quote) >= 8 && quote[0] == icmpEchoReply {
+	if !ok && protocol == inet.ProtoICMP && was == destination && len(quote) >= 8 && quote[0] == icmpEchoReply {
 		port, ok = 4, true
 	}
 	if !ok {
@@ -295,9 +296,9 @@ func (n *NAT) errorMessage(u user, e end) ([]user, datapath.Reason) {
 	addr, port := m.toward(e)
 	protocol, _ := inner.transport()
 	at, sum := 4, 2
-	if protocol != protoICMP {
+	if protocol != inet.ProtoICMP {
 		_, at = (1 - e).at()
-		sum = map[byte]int{protoTCP: 16, protoUDP: 6}[protocol]
+		sum = map[byte]int{inet.ProtoTCP: 16, inet.ProtoUDP: 6}[protocol]
 	}
 	inner.rewrite(1-e, at, sum, addr, port)
 	_, payload := u.transport()

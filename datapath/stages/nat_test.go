@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 const (
@@ -19,14 +20,14 @@ const (
 // natPacket is an IPv4 packet with ports; of ICMP the port of the UE is the
 // Identifier of an Echo Request, or of a Reply if it comes from outside.
 func natPacket(protocol byte, src, dst uint32, sport, dport uint16, flags byte) user {
-	size := map[byte]int{protoTCP: 40, protoUDP: 28, protoICMP: 28}[protocol]
+	size := map[byte]int{inet.ProtoTCP: 40, inet.ProtoUDP: 28, inet.ProtoICMP: 28}[protocol]
 	b := make(user, size)
 	b[0], b[8], b[9] = 0x45, 64, protocol
 	binary.BigEndian.PutUint16(b[2:], uint16(size))
 	binary.BigEndian.PutUint32(b[12:], src)
 	binary.BigEndian.PutUint32(b[16:], dst)
 	switch protocol {
-	case protoICMP:
+	case inet.ProtoICMP:
 		b[20] = icmpEcho
 		binary.BigEndian.PutUint16(b[24:], sport)
 		if src == outsideHost {
@@ -38,7 +39,7 @@ func natPacket(protocol byte, src, dst uint32, sport, dport uint16, flags byte) 
 		binary.BigEndian.PutUint16(b[22:], dport)
 		binary.BigEndian.PutUint16(b[24:], 8)
 	}
-	if protocol == protoTCP {
+	if protocol == inet.ProtoTCP {
 		b[32], b[33] = 0x50, flags
 	}
 	binary.BigEndian.PutUint16(b[10:], checksum.Of(b[:20]))
@@ -67,17 +68,17 @@ func TestNATExpiry(t *testing.T) {
 		steps    []step
 		lasts    time.Duration // since the start
 	}{
-		{"UDP", protoUDP, []step{{0, true, 0}}, 5 * minute},
-		{"UDP, a packet of the UE", protoUDP, []step{{0, true, 0}, {4 * minute, true, 0}}, 9 * minute},
-		{"UDP, packets from outside", protoUDP, []step{{0, true, 0}, {minute, false, 0}, {4 * minute, false, 0}}, 5 * minute},
-		{"ICMP", protoICMP, []step{{0, true, 0}, {30 * time.Second, false, 0}}, minute},
-		{"TCP that is not answered", protoTCP, []step{{0, true, tcpSYN}}, 4 * minute},
-		{"TCP that stands", protoTCP, []step{{0, true, tcpSYN}, {0, false, tcpSYN}, {minute, true, 0}}, 125 * minute},
-		{"TCP, closed by the UE", protoTCP, []step{{0, true, tcpSYN}, {0, false, tcpSYN}, {minute, true, tcpFIN}}, 5 * minute},
-		{"TCP, reset from outside", protoTCP, []step{{0, true, tcpSYN}, {0, false, tcpSYN}, {minute, false, tcpRST}, {2 * minute, false, tcpRST}}, 5 * minute},
-		{"TCP, ended from outside after long", protoTCP, []step{{0, true, tcpSYN}, {0, false, tcpSYN}, {60 * minute, false, tcpFIN}}, 64 * minute},
-		{"TCP, SYN from outside after that", protoTCP, []step{{0, true, tcpSYN}, {0, false, tcpRST}, {minute, false, tcpSYN}}, 4 * minute},
-		{"TCP, opened again", protoTCP, []step{{0, true, tcpSYN}, {0, false, tcpRST}, {minute, true, tcpSYN}}, 125 * minute},
+		{"UDP", inet.ProtoUDP, []step{{0, true, 0}}, 5 * minute},
+		{"UDP, a packet of the UE", inet.ProtoUDP, []step{{0, true, 0}, {4 * minute, true, 0}}, 9 * minute},
+		{"UDP, packets from outside", inet.ProtoUDP, []step{{0, true, 0}, {minute, false, 0}, {4 * minute, false, 0}}, 5 * minute},
+		{"ICMP", inet.ProtoICMP, []step{{0, true, 0}, {30 * time.Second, false, 0}}, minute},
+		{"TCP that is not answered", inet.ProtoTCP, []step{{0, true, tcpSYN}}, 4 * minute},
+		{"TCP that stands", inet.ProtoTCP, []step{{0, true, tcpSYN}, {0, false, tcpSYN}, {minute, true, 0}}, 125 * minute},
+		{"TCP, closed by the UE", inet.ProtoTCP, []step{{0, true, tcpSYN}, {0, false, tcpSYN}, {minute, true, tcpFIN}}, 5 * minute},
+		{"TCP, reset from outside", inet.ProtoTCP, []step{{0, true, tcpSYN}, {0, false, tcpSYN}, {minute, false, tcpRST}, {2 * minute, false, tcpRST}}, 5 * minute},
+		{"TCP, ended from outside after long", inet.ProtoTCP, []step{{0, true, tcpSYN}, {0, false, tcpSYN}, {60 * minute, false, tcpFIN}}, 64 * minute},
+		{"TCP, SYN from outside after that", inet.ProtoTCP, []step{{0, true, tcpSYN}, {0, false, tcpRST}, {minute, false, tcpSYN}}, 4 * minute},
+		{"TCP, opened again", inet.ProtoTCP, []step{{0, true, tcpSYN}, {0, false, tcpRST}, {minute, true, tcpSYN}}, 125 * minute},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			n := newTestNAT(4, 1, 10, nil)
@@ -114,7 +115,7 @@ func TestNATExpiry(t *testing.T) {
 func TestNATFull(t *testing.T) {
 	ports := func(n *NAT, ue uint32, count int) (got int, reason datapath.Reason) {
 		for i := range count {
-			if _, reason = n.Out(natPacket(protoUDP, ue, outsideHost, uint16(1000+i), 9, 0), 1); reason != datapath.ReasonNone {
+			if _, reason = n.Out(natPacket(inet.ProtoUDP, ue, outsideHost, uint16(1000+i), 9, 0), 1); reason != datapath.ReasonNone {
 				return i, reason
 			}
 		}
@@ -163,7 +164,7 @@ func TestNATFull(t *testing.T) {
 // before it; as many as fit wait, and no longer than two seconds.
 func TestNATFragments(t *testing.T) {
 	piece := func(id, offset uint16, more bool) user {
-		p := natPacket(protoUDP, insideUE, outsideHost, 1000, 9, 0)
+		p := natPacket(inet.ProtoUDP, insideUE, outsideHost, 1000, 9, 0)
 		binary.BigEndian.PutUint16(p[4:], id)
 		binary.BigEndian.PutUint16(p[6:], offset)
 		if more {
@@ -238,9 +239,9 @@ func TestNATConnections(t *testing.T) {
 			const start = uint64(time.Hour)
 			for i, s := range tc.segments {
 				peer := outsideHost + s.peer
-				p, treat := natPacket(protoTCP, insideUE, peer, 1000, 9, s.flags), n.Out
+				p, treat := natPacket(inet.ProtoTCP, insideUE, peer, 1000, 9, s.flags), n.Out
 				if !s.outward {
-					p, treat = natPacket(protoTCP, peer, 192<<24|2<<8|1, 9, 2000, s.flags), n.In
+					p, treat = natPacket(inet.ProtoTCP, peer, 192<<24|2<<8|1, 9, 2000, s.flags), n.In
 				}
 				if s.data {
 					p = append(p, "data"...)
@@ -266,7 +267,7 @@ func TestNATConnections(t *testing.T) {
 func TestNATRelease(t *testing.T) {
 	n := newTestNAT(1, 1, 10, nil)
 	send := func(ue uint32, nowNs uint64) datapath.Reason {
-		u := natPacket(protoUDP, ue, outsideHost, 1000, 9, 0)
+		u := natPacket(inet.ProtoUDP, ue, outsideHost, 1000, 9, 0)
 		if reason := n.Admit(u, nowNs); reason != datapath.ReasonNone {
 			return reason
 		}
@@ -285,7 +286,7 @@ func TestNATRelease(t *testing.T) {
 	expect("another one", send(insideUE+1, now), datapath.DropNATFull)
 	n.Release(datapath.Key{IPv4: insideUE + 1}, now, nobody)
 	n.Release(datapath.Key{IPv4: insideUE}, now, nobody)
-	_, reason := n.In(natPacket(protoUDP, outsideHost, 192<<24|2<<8|1, 9, 2000, 0), now)
+	_, reason := n.In(natPacket(inet.ProtoUDP, outsideHost, 192<<24|2<<8|1, 9, 2000, 0), now)
 	expect("to the port of one that is gone", reason, datapath.DropNATMapping)
 	expect("the next one with the address", send(insideUE, now+1), datapath.DropNATFull)
 	expect("just before the time", send(insideUE, now+natHold-1), datapath.DropNATFull)
@@ -315,7 +316,7 @@ func TestNATBlocksAgain(t *testing.T) {
 	n := newTestNAT(blocks, 3, 100, nil)
 	now := uint64(time.Hour)
 	use := func(ue uint32, port uint16) datapath.Reason {
-		_, reason := n.Out(natPacket(protoUDP, ue, outsideHost, port, 9, 0), now)
+		_, reason := n.Out(natPacket(inet.ProtoUDP, ue, outsideHost, port, 9, 0), now)
 		return reason
 	}
 	for round := range 5 {

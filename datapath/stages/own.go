@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // A FAR may send into a tunnel that ends at the UPF itself: one process is SGW-U and
@@ -29,14 +30,14 @@ func (s *Stages) Again(p Sent) (*Datagram, datapath.Reason) {
 		return nil, datapath.ReasonNone
 	}
 	u := user(p.Packet)
-	at := lenIPv4
+	at := inet.LenIPv4
 	if u.isIPv6() {
-		at = lenIPv6
+		at = inet.LenIPv6
 	}
 	d := &Datagram{
 		From:    netip.AddrPortFrom(p.Outer.Local, binary.BigEndian.Uint16(u[at:])),
 		To:      netip.AddrPortFrom(p.Outer.Peer, gtpu.Port),
-		Payload: u[at+lenUDP:], Passes: p.Passes,
+		Payload: u[at+inet.LenUDP:], Passes: p.Passes,
 	}
 	return d, d.Pass()
 }

@@ -8,22 +8,10 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/gtpu"
 	"github.com/plumbline-upf/plumbline/internal/checksum"
-)
-
-// Octets of the headers that GTP-U adds in front of a user packet.
-const (
-	lenEthernet = 14
-	lenIPv4     = 20
-	lenIPv6     = 40
-	lenUDP      = 8
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 const (
-	etherIPv4 = 0x0800
-	etherIPv6 = 0x86dd
-
-	protoTCP, protoUDP, protoSCTP = 6, 17, 132
-
 	flagDF       = 0x4000
 	maskFragment = 0x3fff // more fragments, or an offset
 	ttlOuter     = 64
@@ -41,10 +29,10 @@ func parseUser(b []byte) (user, datapath.Reason) {
 	case 4:
 		return parseIPv4(b)
 	case 6:
-		if len(b) < lenIPv6 {
+		if len(b) < inet.LenIPv6 {
 			return nil, datapath.DropIPShort
 		}
-		size := lenIPv6 + int(binary.BigEndian.Uint16(b[4:]))
+		size := inet.LenIPv6 + int(binary.BigEndian.Uint16(b[4:]))
 		if size > len(b) {
 			return nil, datapath.DropIPShort
 		}
@@ -54,11 +42,11 @@ func parseUser(b []byte) (user, datapath.Reason) {
 }
 
 func parseIPv4(b []byte) (user, datapath.Reason) {
-	if len(b) < lenIPv4 {
+	if len(b) < inet.LenIPv4 {
 		return nil, datapath.DropIPShort
 	}
 	header, size := 4*int(b[0]&0xf), int(binary.BigEndian.Uint16(b[2:]))
-	if header < lenIPv4 || size < header || size > len(b) {
+	if header < inet.LenIPv4 || size < header || size > len(b) {
 		return nil, datapath.DropIPShort
 	}
 	return user(b[:size]), datapath.ReasonNone
@@ -82,7 +70,7 @@ func (u user) destination() netip.Addr {
 
 // dscp returns the six bits of Differentiated Services.
 func (u user) dscp() byte {
-	if len(u) < lenIPv4 {
+	if len(u) < inet.LenIPv4 {
 		return 0 // of an unstructured PDU session
 	}
 	if u.isIPv6() {
@@ -120,15 +108,15 @@ func (u user) hop() {
 // what the source port of the outer header is made of. Options, extension
 // headers and fragments have none here, so that a fast path need not look far.
 func (u user) ports() uint32 {
-	header, proto := lenIPv6, u[6]
+	header, proto := inet.LenIPv6, u[6]
 	if !u.isIPv6() {
-		header, proto = lenIPv4, u[9]
+		header, proto = inet.LenIPv4, u[9]
 		if u[0] != 0x45 || binary.BigEndian.Uint16(u[6:])&maskFragment != 0 {
 			return 0
 		}
 	}
 	switch proto {
-	case protoTCP, protoUDP, protoSCTP:
+	case inet.ProtoTCP, inet.ProtoUDP, inet.ProtoSCTP:
 		if len(u) >= header+4 {
 			return binary.BigEndian.Uint32(u[header:])
 		}
@@ -208,7 +196,7 @@ func (u user) upperSumRight(proto byte, at int) bool { return UpperChecksum(u, p
 // addresses returns source and destination as they stand in the header.
 func (u user) addresses() []byte {
 	if u.isIPv6() {
-		return u[8:lenIPv6]
+		return u[8:inet.LenIPv6]
 	}
-	return u[12:lenIPv4]
+	return u[12:inet.LenIPv4]
 }

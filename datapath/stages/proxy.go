@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // proxies is the local cache from which ARP requests and Neighbour Solicitations
@@ -105,7 +106,7 @@ func (p *proxies) expire(now, seid uint64) {
 // heard takes note of what a frame from a session, or from the data network, shows
 // of who has which IP address.
 func (b *Bridge) heard(now uint64, network int, seid uint64, f *etherFrame) {
-	if f.ethertype != etherARP && (f.inner == nil || !f.inner.isIPv6()) {
+	if f.ethertype != inet.EtherARP && (f.inner == nil || !f.inner.isIPv6()) {
 		return
 	}
 	b.mu.Lock()

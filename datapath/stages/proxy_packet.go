@@ -3,9 +3,9 @@ package stages
 import (
 	"bytes"
 	"net/netip"
-)
 
-const etherARP = 0x0806
+	"github.com/plumbline-upf/plumbline/internal/inet"
+)
 
 // ARP over Ethernet for IPv4. Source: RFC 826.
 //
@@ -19,13 +19,13 @@ const (
 	arpRequest, arpReply  = 1, 2
 	offARPSender          = 8
 	offARPTarget          = 18
-	lenSolicitation       = lenIPv6 + 24
+	lenSolicitation       = inet.LenIPv6 + 24
 	optionSource          = 1 // Source Link-Layer Address
 	optionTarget          = 2 // Target Link-Layer Address
 	ndSolicited           = 0x40
 	lenLinkLayerAddress   = 8 // of the option
 	offLinkLayerAddress   = 2
-	offSolicitationTarget = lenIPv6 + 8
+	offSolicitationTarget = inet.LenIPv6 + 8
 )
 
 var arpFixed = []byte{0, 1, 8, 0, 6, 4, 0}
@@ -43,8 +43,8 @@ type question struct {
 // question reads a frame.
 func (f *etherFrame) question() question {
 	switch {
-	case f.ethertype == etherARP:
-		return arpQuestion(f.octets[lenEthernet+4*f.tags:])
+	case f.ethertype == inet.EtherARP:
+		return arpQuestion(f.octets[inet.LenEthernet+4*f.tags:])
 	case f.inner != nil && f.inner.isIPv6():
 		return f.inner.neighbourQuestion(f.source)
 	}
@@ -78,15 +78,15 @@ func arpQuestion(b []byte) question {
 //
 // Source: RFC 4861, 7.1 (validation); RFC 4862, 5.4.
 func (u user) neighbourQuestion(from mac) question {
-	if u[6] != protoICMPv6 || u[7] != ndHopLimit || len(u) < lenSolicitation || u[lenIPv6+1] != 0 ||
-		!optionsRight(u[lenSolicitation:]) || !u.upperSumRight(protoICMPv6, lenIPv6) {
+	if u[6] != inet.ProtoICMPv6 || u[7] != ndHopLimit || len(u) < lenSolicitation || u[inet.LenIPv6+1] != 0 ||
+		!optionsRight(u[lenSolicitation:]) || !u.upperSumRight(inet.ProtoICMPv6, inet.LenIPv6) {
 		return question{}
 	}
 	target := netip.AddrFrom16([16]byte(u[offSolicitationTarget:]))
 	if target.IsMulticast() || target.Is4In6() {
 		return question{}
 	}
-	switch u[lenIPv6] {
+	switch u[inet.LenIPv6] {
 	case ndNeighbourSolicitation:
 		if u.source().IsUnspecified() {
 			return question{asked: target, has: target, hasMAC: from, tentative: true}
@@ -127,14 +127,14 @@ func (q question) answer(f *etherFrame, m mac) []byte {
 			to = mac{0x33, 0x33, 0, 0, 0, 1} // all nodes. Source: RFC 2464, 7.
 		}
 	}
-	out := append(make([]byte, 0, lenEthernet+8+len(payload)), to[:]...)
+	out := append(make([]byte, 0, inet.LenEthernet+8+len(payload)), to[:]...)
 	out = append(out, m[:]...)
-	out = append(out, f.octets[12:lenEthernet+4*f.tags]...)
+	out = append(out, f.octets[12:inet.LenEthernet+4*f.tags]...)
 	return append(out, payload...)
 }
 
 func (q question) arpAnswer(f *etherFrame, m mac) []byte {
-	asked := f.octets[lenEthernet+4*f.tags:][:lenARP]
+	asked := f.octets[inet.LenEthernet+4*f.tags:][:lenARP]
 	b := append(append([]byte{}, arpFixed...), arpReply)
 	b = append(append(b, m[:]...), q.asked.AsSlice()...)
 	return append(b, asked[offARPSender:offARPTarget]...)
@@ -149,5 +149,5 @@ func (q question) neighbourAnswer(to netip.Addr, m mac) []byte {
 	}
 	body := append([]byte{ndNeighbourAdvertisement, 0, 0, 0, flags, 0, 0, 0}, q.asked.AsSlice()...)
 	body = append(append(body, optionTarget, 1), m[:]...)
-	return packet6(protoICMPv6, tosControl, q.asked, to, ndHopLimit, body, 2)
+	return packet6(inet.ProtoICMPv6, tosControl, q.asked, to, ndHopLimit, body, 2)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // frameOf reads hex with spaces.
@@ -89,7 +90,7 @@ func solicitation(from byte, source, target string) []byte {
 	if !src.IsUnspecified() {
 		body = append(body, optionSource, 1, 2, 0, 0, 0, 0, from)
 	}
-	f := ether(0, from, etherIPv6, string(packet6(protoICMPv6, 0, src, dst, ndHopLimit, body, 2)))
+	f := ether(0, from, inet.EtherIPv6, string(packet6(inet.ProtoICMPv6, 0, src, dst, ndHopLimit, body, 2)))
 	copy(f, []byte{0x33, 0x33, 0xff, 0, 0, 2})
 	return f
 }
@@ -110,7 +111,7 @@ func TestProxyND(t *testing.T) {
 	got := carried(t, Frame{Packet: l.sent[0], Tunnel: true}, 0x101)
 	body := append([]byte{ndNeighbourAdvertisement, 0, 0, 0, ndSolicited, 0, 0, 0}, netip.MustParseAddr("fd00::2").AsSlice()...)
 	body = append(body, optionTarget, 1, 2, 0, 0, 0, 0, 2)
-	want := ether(1, 2, etherIPv6, string(packet6(protoICMPv6, tosControl, netip.MustParseAddr("fd00::2"), netip.MustParseAddr("fd00::1"), 255, body, 2)))
+	want := ether(1, 2, inet.EtherIPv6, string(packet6(inet.ProtoICMPv6, tosControl, netip.MustParseAddr("fd00::2"), netip.MustParseAddr("fd00::1"), 255, body, 2)))
 	if !bytes.Equal(got, want) {
 		t.Errorf("\n got %x\nwant %x", got, want)
 	}

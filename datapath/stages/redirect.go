@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Redirect is Redirect Information of a FAR: a URL, or a host of one or of each IP
@@ -91,6 +92,25 @@ func NewRedirects(secret []byte) *Redirects {
 		secret: secret, answers: newAnswers(redirectsAll, redirectsEach),
 		flows: map[flowKey]*list.Element{}, ofUE: map[netip.Addr]*list.List{},
 	}
+}
+
+// leave is what becomes of a packet that nothing stops any more.
+func (s *Stages) leave(r *Rule, a arrived) Out {
+	if r.Redirect != nil {
+		return s.redirect(r, a)
+	}
+	if !r.Uplink && !r.Opaque {
+		a.user = s.Redirects.back(a.user, s.Now())
+	}
+	if to := r.FAR.GetReplacement(); to != nil {
+		a.user = a.user.replaced(to)
+		if r.departs(a) && s.Hosts != nil && s.Hosts.Has(a.user.destination()) {
+			r.CountDropped()
+			return Out{Reason: datapath.DropLocal, Rule: r}
+		}
+	}
+	s.Measure(r, len(a.user))
+	return s.out(r, a)
 }
 
 // redirect treats an uplink packet whose FAR redirects.
@@ -285,24 +305,62 @@ func (u user) withAddress(source bool, to netip.Addr) user {
 	return out
 }
 
+// replaced returns a copy of u with what an IP Address and Port number Replacement names.
+// Later fragments have no ports: their packet is identified by its addresses.
+// Source: TS 29.244 V18.6.0, 5.33.3 and 8.2.200.
+func (u user) replaced(by *api.Replacement) user {
+	out := append(user(nil), u...)
+	for _, e := range []struct {
+		source bool
+		v4     uint32
+		v6     []byte
+		port   uint32
+	}{
+		{false, by.GetDestinationIpv4(), by.GetDestinationIpv6(), by.GetDestinationPort()},
+		{true, by.GetSourceIpv4(), by.GetSourceIpv6(), by.GetSourcePort()},
+	} {
+		if v6 := u.isIPv6(); !v6 && e.v4 != 0 {
+			out = out.withAddress(e.source, ipv4(e.v4))
+		} else if v6 && len(e.v6) == 16 {
+			out = out.withAddress(e.source, netip.AddrFrom16([16]byte(e.v6)))
+		}
+		p, at := out.upper(), 2
+		if e.source {
+			at = 0
+		}
+		if e.port == 0 || !p.hasPorts() || p.protocol == inet.ProtoSCTP { // SCTP: a CRC over all of it
+			continue
+		}
+		before := binary.BigEndian.Uint16(p.payload[at:])
+		binary.BigEndian.PutUint16(p.payload[at:], uint16(e.port))
+		if sum := out.upperSum(); sum != nil {
+			adjust(sum, before, uint16(e.port))
+			if binary.BigEndian.Uint16(sum) == 0 {
+				sum[0], sum[1] = 0xff, 0xff
+			}
+		}
+	}
+	return out
+}
+
 // upperSum returns the checksum of the upper layer that covers the addresses, in
 // u's memory; nil: there is none.
 func (u user) upperSum() []byte {
 	p := u.upper()
 	at := -1
 	switch p.protocol {
-	case protoTCP:
+	case inet.ProtoTCP:
 		at = 16
-	case protoUDP:
+	case inet.ProtoUDP:
 		at = 6
-	case protoICMPv6:
+	case inet.ProtoICMPv6:
 		at = 2
 	}
 	if at < 0 || len(p.payload) < at+2 {
 		return nil
 	}
 	sum := p.payload[at : at+2]
-	if p.protocol == protoUDP && sum[0] == 0 && sum[1] == 0 {
+	if p.protocol == inet.ProtoUDP && sum[0] == 0 && sum[1] == 0 {
 		return nil
 	}
 	return sum

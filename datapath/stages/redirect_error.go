@@ -3,6 +3,8 @@ package stages
 import (
 	"encoding/binary"
 	"net/netip"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // quoted returns the packet, or the beginning of one, that an ICMP or ICMPv6 error
@@ -12,12 +14,12 @@ import (
 func (u user) quoted() user {
 	p := u.upper()
 	v6 := u.isIPv6()
-	if p.protocol != protoICMP && !v6 || p.protocol != protoICMPv6 && v6 || len(p.payload) < lenICMP || !p.isError(v6) {
+	if p.protocol != inet.ProtoICMP && !v6 || p.protocol != inet.ProtoICMPv6 && v6 || len(p.payload) < inet.LenICMP || !p.isError(v6) {
 		return nil
 	}
-	inner := user(p.payload[lenICMP:])
+	inner := user(p.payload[inet.LenICMP:])
 	switch {
-	case len(inner) < lenIPv4, inner.isIPv6() != v6, v6 && len(inner) < lenIPv6:
+	case len(inner) < inet.LenIPv4, inner.isIPv6() != v6, v6 && len(inner) < inet.LenIPv6:
 		return nil
 	case !v6 && (inner[0]>>4 != 4 || inner[0]&0xf < 5 || len(inner) < 4*int(inner[0]&0xf)):
 		return nil
@@ -30,7 +32,7 @@ func (u user) quoted() user {
 func (u user) withQuoted(inner user, source bool, to netip.Addr) user {
 	out := append(append(user(nil), u[:len(u)-len(inner)]...), inner.withAddress(source, to)...)
 	at := len(u) - len(inner)
-	sum := out[at-lenICMP+2:]
+	sum := out[at-inet.LenICMP+2:]
 	for i := at; i+1 < len(u); i += 2 {
 		adjust(sum, binary.BigEndian.Uint16(u[i:]), binary.BigEndian.Uint16(out[i:]))
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"testing"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // FuzzHTTP: whatever a user sends to the web server that the UPF is, the answer is
@@ -29,10 +31,10 @@ func FuzzHTTP(f *testing.F) {
 		}
 		again, reason := parseUser(got)
 		at := len(got) - len(got.upper().payload)
-		if reason != 0 || len(again) != len(got) || got.source() != u.destination() || got.destination() != u.source() || !got.upperSumRight(protoTCP, at) {
+		if reason != 0 || len(again) != len(got) || got.source() != u.destination() || got.destination() != u.source() || !got.upperSumRight(inet.ProtoTCP, at) {
 			t.Fatalf("to %x: %x", u, got)
 		}
-		if len(got)-at > lenTCP+4+len(found(url)) {
+		if len(got)-at > inet.LenTCP+4+len(found(url)) {
 			t.Errorf("to %x: %d octets", u, len(got))
 		}
 		if next := d.http(got, url); binary.BigEndian.Uint16(got.upper().payload[2:]) != portWeb && next != nil && next.upper().payload[13]&tcpRST == 0 {
@@ -50,8 +52,8 @@ func webSegment(ue, server netip.Addr, s segment) user {
 	t = binary.BigEndian.AppendUint32(t, s.seq)
 	t = binary.BigEndian.AppendUint32(t, s.ack)
 	t = append(append(t, 5<<4, s.flags, 1, 0, 0, 0, 0, 0), s.payload...)
-	b := packet4(protoTCP, 0, ue, server, t)
-	binary.BigEndian.PutUint16(b[lenIPv4+16:], UpperChecksum(b, protoTCP, lenIPv4))
+	b := packet4(inet.ProtoTCP, 0, ue, server, t)
+	binary.BigEndian.PutUint16(b[inet.LenIPv4+16:], UpperChecksum(b, inet.ProtoTCP, inet.LenIPv4))
 	return b
 }
 
@@ -102,7 +104,7 @@ func TestRedirectsAreBounded(t *testing.T) {
 	away := func(ue netip.Addr, port uint16, nowNs uint64) bool {
 		u := packetOf(nil, 20, 0)
 		copy(u[12:], ue.AsSlice())
-		binary.BigEndian.PutUint16(u[lenIPv4:], port)
+		binary.BigEndian.PutUint16(u[inet.LenIPv4:], port)
 		_, ok := d.away(u, host, nowNs)
 		return ok
 	}
@@ -120,8 +122,8 @@ func TestRedirectsAreBounded(t *testing.T) {
 	answer := packetOf(nil, 20, 0)
 	copy(answer[12:], host.AsSlice())
 	copy(answer[16:], ue.AsSlice())
-	copy(answer[lenIPv4:], answer[lenIPv4+2:lenIPv4+4]) // from the port to which it went
-	binary.BigEndian.PutUint16(answer[lenIPv4+2:], 1000)
+	copy(answer[inet.LenIPv4:], answer[inet.LenIPv4+2:inet.LenIPv4+4]) // from the port to which it went
+	binary.BigEndian.PutUint16(answer[inet.LenIPv4+2:], 1000)
 	if back := d.back(answer, 1); back.source() == host {
 		t.Error("the answer of the newest flow came back as the host's own")
 	}

@@ -77,6 +77,11 @@ type Rule struct {
 	Redirect *Redirect        // with FORW, uplink; nil: none
 	Copies   []Copy           // with FORW: DUPL
 
+	SlowOnly bool // no fast path does it: [datapath.SlowOnly]
+	// FAR is the FAR of a rule that is SlowOnly, else nil: what only such rules have is not
+	// compiled, but read from there.
+	FAR *api.Forward
+
 	Gate   bool // a QER closes it
 	Limits []Limit
 	URRs   []URR
@@ -299,18 +304,6 @@ func (s *Stages) treat(r *Rule, a arrived) Out {
 		return s.bridged(s.leave(r, a))
 	}
 	return s.leave(r, a)
-}
-
-// leave is what becomes of a packet that nothing stops any more.
-func (s *Stages) leave(r *Rule, a arrived) Out {
-	if r.Redirect != nil {
-		return s.redirect(r, a)
-	}
-	if !r.Uplink && !r.Opaque {
-		a.user = s.Redirects.back(a.user, s.Now())
-	}
-	s.Measure(r, len(a.user))
-	return s.out(r, a)
 }
 
 // out is what becomes of a packet that leaves by r.

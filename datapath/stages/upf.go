@@ -98,7 +98,7 @@ func Capabilities(name string, endpoints []datapath.Endpoint, n6 *datapath.N6, m
 		NetworkInstances: n6.Instances(), ForwardingPolicies: n6.PolicyNames(),
 		FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
 		Ethernet: n6.HasEthernet(), Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
-		ContainerDeletion: true,
+		ContainerDeletion: true, Replacement: true,
 	}
 	for _, e := range endpoints {
 		if e.Address.IsValid() {

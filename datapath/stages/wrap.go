@@ -8,6 +8,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Wrap is an Outer Header Creation without GTP-U, towards a host of the data
@@ -63,12 +64,12 @@ func isTunnel(o *api.OuterHeaderCreation) bool {
 
 // size returns how many octets w adds.
 func (w *Wrap) size() int {
-	size := lenIPv4
+	size := inet.LenIPv4
 	if w.Peer.Is6() {
-		size = lenIPv6
+		size = inet.LenIPv6
 	}
 	if w.UDP {
-		size += lenUDP
+		size += inet.LenUDP
 	}
 	return size
 }
@@ -100,7 +101,7 @@ func (s *Stages) wrap(r *Rule, tpdu []byte, whole user) []byte {
 		}
 		b := d.Packet()
 		if !w.Peer.Is6() { // what is inside may have no checksum of its own
-			binary.BigEndian.PutUint16(b[lenIPv4+6:], UpperChecksum(b, protoUDP, lenIPv4))
+			binary.BigEndian.PutUint16(b[inet.LenIPv4+6:], UpperChecksum(b, inet.ProtoUDP, inet.LenIPv4))
 		}
 		return b
 	}
@@ -111,7 +112,7 @@ func (s *Stages) wrap(r *Rule, tpdu []byte, whole user) []byte {
 	if !w.Peer.Is6() {
 		b := packet4(proto, tos, local, w.Peer, tpdu)
 		b[6], b[10], b[11] = flagDF>>8, 0, 0 // it fits, and has no Identification
-		binary.BigEndian.PutUint16(b[10:], checksum.Of(b[:lenIPv4]))
+		binary.BigEndian.PutUint16(b[10:], checksum.Of(b[:inet.LenIPv4]))
 		return b
 	}
 	b := header6(proto, tos, local, w.Peer, ttlOuter, tpdu)
@@ -141,7 +142,7 @@ func tunnelPeers(s *api.Session) []netip.AddrPort {
 // is the near end's, too.
 func (r *Rule) isPeer(u user) bool {
 	up := u.upper()
-	if up.protocol != protoUDP || len(up.payload) < lenUDP {
+	if up.protocol != inet.ProtoUDP || len(up.payload) < inet.LenUDP {
 		return false
 	}
 	from, to := binary.BigEndian.Uint16(up.payload), binary.BigEndian.Uint16(up.payload[2:])
@@ -172,14 +173,14 @@ func (u user) inside(kind api.Unwrap) ([]byte, bool) {
 		return nil, false
 	case kind == api.Unwrap_UNWRAP_IP:
 		return up.payload, up.protocol == protoIPv4 || up.protocol == protoIPv6
-	case up.protocol != protoUDP || len(up.payload) < lenUDP:
+	case up.protocol != inet.ProtoUDP || len(up.payload) < inet.LenUDP:
 		return nil, false
 	}
 	size, sum := int(binary.BigEndian.Uint16(up.payload[4:])), binary.BigEndian.Uint16(up.payload[6:])
-	if size < lenUDP || size > len(up.payload) || sum != 0 && !u[:at+size].upperSumRight(protoUDP, at) {
+	if size < inet.LenUDP || size > len(up.payload) || sum != 0 && !u[:at+size].upperSumRight(inet.ProtoUDP, at) {
 		return nil, false
 	}
-	return up.payload[lenUDP:size], true
+	return up.payload[inet.LenUDP:size], true
 }
 
 // detectOpaque is detect for a tunnel of an unstructured PDU session: nobody looks

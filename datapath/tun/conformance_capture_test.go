@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath/vector"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // sending sends what leaves a vector, and takes it from where it has left.
@@ -32,7 +33,7 @@ func (b *bed) send(out []*vector.Packet, send func([]*vector.Packet)) [][]byte {
 	for _, p := range want {
 		// Packets of one address of ours, and those of one device, leave in their order.
 		i := slices.IndexFunc(left, func(l departed) bool { return l.from == b.exit(p) })
-		if i < 0 && p.Frame && len(p.Octets()) < lenEthernet+6 { // nobody sees a tag without payload: the kernel throws it away
+		if i < 0 && p.Frame && len(p.Octets()) < inet.LenEthernet+6 { // nobody sees a tag without payload: the kernel throws it away
 			all = append(all, p.Octets())
 			continue
 		}
@@ -83,11 +84,11 @@ func (b *bed) captured() (left []departed) {
 		octets := tagged(bytes.Clone(buf[:n]), control[:aux])
 		if dev := b.deviceOf(ll.Ifindex); dev != nil && ll.Pkttype != unix.PACKET_OUTGOING {
 			if dev.TAP && !dev.frames {
-				octets = octets[lenEthernet:]
+				octets = octets[inet.LenEthernet:]
 			}
 			left = append(left, departed{dev.Name, octets})
 		} else if dev == nil && ll.Pkttype == unix.PACKET_OUTGOING && isGTPU(octets) {
-			left = append(left, departed{source(octets[lenEthernet:]).String(), octets[lenEthernet:]})
+			left = append(left, departed{source(octets[inet.LenEthernet:]).String(), octets[inet.LenEthernet:]})
 		}
 	}
 }
@@ -110,7 +111,7 @@ func (b *bed) deviceOf(index int) *device {
 
 // isGTPU reports whether a frame has a datagram from the GTP-U port.
 func isGTPU(frame []byte) bool {
-	ip := frame[lenEthernet:]
+	ip := frame[inet.LenEthernet:]
 	switch {
 	case len(ip) >= 28 && ip[0] == 0x45:
 		return ip[9] == unix.IPPROTO_UDP && binary.BigEndian.Uint16(ip[20:]) == gtpu.Port

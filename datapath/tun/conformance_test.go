@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/conformance"
 	"github.com/plumbline-upf/plumbline/datapath/vector"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Frame implements [conformance.Datapath].
@@ -46,9 +47,9 @@ const sentinel = "sentinel"
 // fromN3 lets a frame arrive at the veth, if it is for a socket of ours.
 func (b *bed) fromN3(t testing.TB, frame []byte) datapath.Reason {
 	t.Helper()
-	p := &vector.Packet{Buf: frame, Start: min(lenEthernet, len(frame)), End: len(frame)}
-	version := map[uint16]byte{etherIPv4: 4, etherIPv6: 6}
-	if len(frame) <= lenEthernet || p.Octets()[0]>>4 != version[binary.BigEndian.Uint16(frame[12:])] {
+	p := &vector.Packet{Buf: frame, Start: min(inet.LenEthernet, len(frame)), End: len(frame)}
+	version := map[uint16]byte{inet.EtherIPv4: 4, inet.EtherIPv6: 6}
+	if len(frame) <= inet.LenEthernet || p.Octets()[0]>>4 != version[binary.BigEndian.Uint16(frame[12:])] {
 		return datapath.PassHost
 	}
 	if reason := b.TakeOuter(p); reason != datapath.ReasonNone {
@@ -100,23 +101,23 @@ func datagramTo(to netip.Addr) []byte {
 // fromNetwork gives a packet to a device as the kernel does.
 func (b *bed) fromNetwork(t testing.TB, port conformance.Port, frame []byte) datapath.Reason {
 	t.Helper()
-	if len(frame) < lenEthernet {
+	if len(frame) < inet.LenEthernet {
 		return datapath.PassHost
 	}
-	if len(frame) == lenEthernet && port != conformance.N6LAN { // no packet at all
+	if len(frame) == inet.LenEthernet && port != conformance.N6LAN { // no packet at all
 		b.worker(0).Refuse(datapath.DropIPShort)
 		return datapath.DropIPShort
 	}
 	network := int(port - conformance.N6)
 	dev, down := b.traffic.devices[network], b.downlinks[network]
-	other := map[uint16]byte{etherIPv4: 6, etherIPv6: 4}[binary.BigEndian.Uint16(frame[12:])]
-	if !dev.frames && (other == 0 || frame[lenEthernet]>>4 == other) {
+	other := map[uint16]byte{inet.EtherIPv4: 6, inet.EtherIPv6: 4}[binary.BigEndian.Uint16(frame[12:])]
+	if !dev.frames && (other == 0 || frame[inet.LenEthernet]>>4 == other) {
 		return datapath.PassHost
 	}
 	octets := bytes.Clone(frame)
 	switch {
 	case !dev.TAP:
-		octets = octets[lenEthernet:]
+		octets = octets[inet.LenEthernet:]
 	case !dev.frames:
 		copy(octets, dev.peer[:])
 	}

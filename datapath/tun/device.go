@@ -24,7 +24,7 @@ type device struct {
 	*vnet.Device
 	link   netlink.Link
 	frames bool // of an Ethernet data network: frames as they are
-	shared bool // packets come by rings: nobody reads its queues
+	shared bool // packets come by rings: the queues are not read
 
 	// Of a TAP device for IP packets: its address, and that of the UEs behind it.
 	mac, peer [6]byte
@@ -54,7 +54,7 @@ func (dev *device) configure(mtu int) error {
 			return fmt.Errorf("address of %s: %w", dev.Name, err)
 		}
 	}
-	// No link-local address: nothing is said on this link unasked.
+	// No link-local address: the kernel sends nothing unsolicited on this link.
 	_ = netlink.LinkSetIP6AddrGenMode(dev.link, addrGenModeNone)
 	if err := netlink.LinkSetMTU(dev.link, mtu); err != nil {
 		return fmt.Errorf("MTU %d of %s: %w", mtu, dev.Name, err)
@@ -88,16 +88,16 @@ func (dev *device) switches() {
 	}
 }
 
-// localMAC returns a locally administered address that nobody else has.
+// localMAC returns a random locally administered address.
 func localMAC() (m [6]byte) {
 	_, _ = rand.Read(m[:]) // never fails: package crypto/rand
 	m[0] = m[0]&^1 | 2
 	return m
 }
 
-// Next hops of UEs behind a TAP device: nobody has these addresses, they only name the
-// neighbour that all UEs are behind. So the kernel's table of neighbours has two entries
-// and not one for each UE. Source: RFC 7600, 4.8 (192.0.0.8).
+// Next hops of UEs behind a TAP device: no host has these addresses, they only name the common
+// neighbour of all UEs. The kernel's neighbour table therefore has two entries instead of one for
+// each UE. Source: RFC 7600, 4.8 (192.0.0.8).
 var (
 	nextHop4 = netip.AddrFrom4([4]byte{192, 0, 0, 8})
 	nextHop6 = netip.MustParseAddr("fe80::1")
@@ -122,10 +122,9 @@ func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// unread has the kernel keep nothing for the device's queues, which nobody reads. A
-// queueing discipline stays, which keeps from senders on this host that the device drops
-// what they send: their TCP would slow down. That of before has its length from the
-// device, this one had it when it was made.
+// unread makes the kernel queue nothing for the device, whose queues are not read. A queueing
+// discipline stays, which hides the drops of the device from senders on this host: their TCP would
+// slow down. The previous one takes its length from the device, this one took it at its creation.
 func (dev *device) unread() error {
 	if dev.shared {
 		return nil

@@ -52,8 +52,8 @@ func (t *traffic) newDownlink(worker, network int, dev *device) (*downlink, erro
 	return u, nil
 }
 
-// share has packets come by a ring, if that is configured and permitted. Frames come as
-// they are, with tags, which a ring has beside them.
+// share receives packets through a ring, if that is configured and permitted. Frames are
+// unmodified, with tags, which a ring has in metadata.
 func (u *downlink) share(c *Config) error {
 	if !c.Ring || u.device.frames {
 		return nil
@@ -118,6 +118,6 @@ func (u *downlink) treat(n int) {
 }
 
 func (u *downlink) free() {
-	_ = u.in.Free() // cannot fail: it is ours, and mapped
+	_ = u.in.Free() // cannot fail: own memory, and mapped
 	u.memory.free()
 }

@@ -7,37 +7,32 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath/stages"
 	"github.com/plumbline-upf/plumbline/datapath/vector"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/vnet"
-)
-
-const (
-	lenEthernet = 14
-
-	etherIPv4, etherARP, etherIPv6 = 0x0800, 0x0806, 0x86dd
 )
 
 // unframe takes the Ethernet header off a packet that came from a TAP device, and reports
 // whether it is one: for the UEs behind, or for all.
 func (dev *device) unframe(p *vector.Packet) bool {
 	b := p.Octets()
-	if len(b) <= lenEthernet || [6]byte(b[:6]) != dev.peer && b[0]&1 == 0 {
+	if len(b) <= inet.LenEthernet || [6]byte(b[:6]) != dev.peer && b[0]&1 == 0 {
 		return false
 	}
-	version := b[lenEthernet] >> 4
+	version := b[inet.LenEthernet] >> 4
 	switch binary.BigEndian.Uint16(b[12:]) {
-	case etherIPv4:
-		p.Start += lenEthernet
+	case inet.EtherIPv4:
+		p.Start += inet.LenEthernet
 		return version != 6
-	case etherIPv6:
-		p.Start += lenEthernet
+	case inet.EtherIPv6:
+		p.Start += inet.LenEthernet
 		return version != 4
 	}
 	return false
 }
 
-// proxy answers ARP requests and Neighbour Solicitations for UEs of a TAP device that is
-// part of a bridge: who wants to send to a UE sends to the device's far end. The host
-// itself does not ask, see [nextHop4].
+// proxy answers ARP requests and Neighbour Solicitations for UEs of a TAP device that is part of a
+// bridge: packets to a UE are sent to the device's far end. The host itself sends no such requests,
+// see [nextHop4].
 type proxy struct {
 	dev    *device
 	covers func(a netip.Addr) bool
@@ -67,26 +62,26 @@ var epoch = time.Now()
 //
 // Source: RFC 826; RFC 4861, 4.3 and 4.4.
 func (x *proxy) answer(b []byte) []byte {
-	if len(b) < lenEthernet {
+	if len(b) < inet.LenEthernet {
 		return nil
 	}
 	switch binary.BigEndian.Uint16(b[12:]) {
-	case etherARP:
+	case inet.EtherARP:
 		return x.arp(b)
-	case etherIPv6:
+	case inet.EtherIPv6:
 		return x.neighbour(b)
 	}
 	return nil
 }
 
-const lenARP = lenEthernet + 28
+const lenARP = inet.LenEthernet + 28
 
 func (x *proxy) arp(b []byte) []byte {
 	if len(b) < lenARP || string(b[14:22]) != "\x00\x01\x08\x00\x06\x04\x00\x01" {
 		return nil // not a request for the Ethernet address of an IPv4 one
 	}
 	from, to := netip.AddrFrom4([4]byte(b[28:32])), netip.AddrFrom4([4]byte(b[38:42]))
-	if from == to || !x.covers(to) || b[22]&1 != 0 { // one who asks for itself looks whether it is alone
+	if from == to || !x.covers(to) || b[22]&1 != 0 { // a request for its own address: duplicate address detection
 		return nil
 	}
 	b = b[:lenARP]
@@ -101,14 +96,10 @@ func (x *proxy) arp(b []byte) []byte {
 }
 
 // A Neighbour Solicitation with the sender's Ethernet address, from its Ethernet header on.
-const (
-	lenIPv6         = 40
-	lenSolicitation = lenEthernet + lenIPv6 + 32
-	protoICMPv6     = 58
-)
+const lenSolicitation = inet.LenEthernet + inet.LenIPv6 + 32
 
 func (x *proxy) neighbour(b []byte) []byte {
-	if len(b) < lenSolicitation || b[14]>>4 != 6 || b[20] != protoICMPv6 || b[21] != 255 || b[54] != 135 || b[55] != 0 {
+	if len(b) < lenSolicitation || b[14]>>4 != 6 || b[20] != inet.ProtoICMPv6 || b[21] != 255 || b[54] != 135 || b[55] != 0 {
 		return nil
 	}
 	from, target := netip.AddrFrom16([16]byte(b[22:38])), netip.AddrFrom16([16]byte(b[62:78]))
@@ -128,6 +119,6 @@ func (x *proxy) neighbour(b []byte) []byte {
 	b[78] = 2                                      // target's link-layer address
 	copy(b[80:86], x.dev.peer[:])
 	b[56], b[57] = 0, 0
-	binary.BigEndian.PutUint16(b[56:], stages.UpperChecksum(b[lenEthernet:], protoICMPv6, lenIPv6))
+	binary.BigEndian.PutUint16(b[56:], stages.UpperChecksum(b[inet.LenEthernet:], inet.ProtoICMPv6, inet.LenIPv6))
 	return b
 }

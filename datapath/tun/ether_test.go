@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 var (
@@ -113,7 +115,7 @@ func FuzzProxy(f *testing.F) {
 			return
 		}
 		kind := binary.BigEndian.Uint16(got[12:])
-		if len(got) > len(b) || [6]byte(got[6:12]) != peer || got[0]&1 != 0 || kind != etherARP && kind != etherIPv6 {
+		if len(got) > len(b) || [6]byte(got[6:12]) != peer || got[0]&1 != 0 || kind != inet.EtherARP && kind != inet.EtherIPv6 {
 			t.Errorf("%x is answered with %x", b, got)
 		}
 	})

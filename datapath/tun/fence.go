@@ -11,13 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fence keeps UEs to their data network. The kernel routes what leaves our devices, and its
-// routes lead to other networks of the host, too. Where a data network names its device, a
-// table of the packet filter refuses what came from ours and is about to leave by any other
-// one: whatever routes, rules and next hops there are, the device by which a packet leaves
-// is what counts. A rule of the routing tables could not see that: it suppresses decisions
-// by the group of the device, a device has one group, and several data networks need a set
-// each.
+// fence restricts UEs to their data network. The kernel routes packets from the UPF's devices, and
+// its routes also lead to other networks of the host. Where a data network names its device, an
+// nftables table rejects packets from the UPF's device that would leave by any other one,
+// regardless of routes, rules and next hops. A routing rule cannot do this: it suppresses decisions
+// by the group of the device, a device has one group, and several data networks need a set each.
 //
 //	device of ours ─► routes, rules of the host ─► by N6's device, or to a UE of the same network ─► on
 //	                                             └► by any other device ─► counted, ICMP to the UE
@@ -37,7 +35,7 @@ type fence struct {
 	said   bool   // that packets are refused
 }
 
-// kept is a device of ours and the devices by which what came from it may leave.
+// kept is a device of the UPF and the permitted output devices of its packets.
 type kept struct {
 	device string
 	to     []string
@@ -112,7 +110,7 @@ func (f *fence) install() error {
 	return err
 }
 
-// commands make the table. tell: refused packets are counted, and their senders told.
+// commands create the table. tell: rejected packets are counted, and their senders receive ICMP.
 func (f *fence) commands(table []byte, tell bool) []command {
 	hook := nested(unix.NFTA_CHAIN_HOOK, number32(unix.NFTA_HOOK_HOOKNUM, unix.NF_INET_FORWARD), number32(unix.NFTA_HOOK_PRIORITY, 0))
 	chain := attribute(0, text(unix.NFTA_CHAIN_TABLE, f.table), text(unix.NFTA_CHAIN_NAME, fenceChain), hook,
@@ -177,8 +175,7 @@ func meta(key uint32) []byte {
 	return expression("meta", number32(unix.NFTA_META_DREG, unix.NFT_REG_1), number32(unix.NFTA_META_KEY, key))
 }
 
-// compare goes on with the next expression if the name in the register is this one, or is
-// not.
+// compare continues with the next expression if the name in the register is equal, or not equal.
 func compare(op uint32, name string) []byte {
 	value := make([]byte, unix.IFNAMSIZ)
 	copy(value, name)
@@ -225,8 +222,7 @@ func (f *fence) read() (uint64, error) {
 	return f.shown, nil
 }
 
-// refused returns how many packets were refused since the start. One that stands for
-// several (a super-packet) is one.
+// refused returns the number of packets rejected since the start. A super-packet counts once.
 func (f *fence) refused() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -236,8 +232,8 @@ func (f *fence) refused() uint64 {
 	return f.before + f.shown
 }
 
-// look puts the fence up again if somebody has taken it away, as "nft flush ruleset" does
-// before Linux 5.12, and says once that packets are refused.
+// look creates the table again if it was removed, as by "nft flush ruleset" before Linux 5.12, and
+// logs once that packets are rejected.
 func (f *fence) look() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

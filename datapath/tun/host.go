@@ -36,7 +36,7 @@ type host struct {
 	changed chan struct{} // something may have changed
 	done    chan struct{}
 	astray  bool // routes to gateways could not be added; of watch alone
-	n6      int  // index of N6's device, whose addresses ICMP errors come from; 0: that of our own
+	n6      int  // index of N6's device, the source of ICMP errors; 0: the UPF's own device
 	now     atomic.Pointer[linkState]
 
 	refreshing sync.Mutex
@@ -67,7 +67,7 @@ func openHost(d *Driver) (*host, error) {
 	return h, nil
 }
 
-// subscribe has changed told of addresses, links and local routes that change.
+// subscribe calls changed for changes of addresses, links and local routes.
 func (h *host) subscribe() error {
 	addrs, links, routes := make(chan netlink.AddrUpdate, 16), make(chan netlink.LinkUpdate, 16), make(chan netlink.RouteUpdate, 16)
 	lost := func(error) { h.tell() } // news that were lost are news
@@ -134,7 +134,7 @@ func (h *host) watch(ctx context.Context) {
 	}
 }
 
-// steer adds the routes to gateways anew. What cannot be is tried again at each tick.
+// steer adds the routes to gateways again. Failures are retried at each tick.
 func (h *host) steer() {
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
@@ -179,7 +179,7 @@ func (h *host) close() {
 	h.kernel.Close()
 }
 
-// attach makes devices ours.
+// attach adds devices to those of the UPF.
 func (h *host) attach(devices []*device) error {
 	h.mu.Lock()
 	h.links = nil
@@ -234,9 +234,8 @@ func (h *host) refresh() error {
 	return nil
 }
 
-// localNetworks returns what the user has made addresses of this host beside those of its
-// devices ("ip route add local 192.0.2.0/24 dev lo"). The kernel would deliver UEs' packets
-// here.
+// localNetworks returns networks that the user has made local in addition to the devices' addresses
+// ("ip route add local 192.0.2.0/24 dev lo"). The kernel would deliver UEs' packets here.
 func (h *host) localNetworks() ([]netip.Prefix, error) {
 	routes, err := h.kernel.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Table: unix.RT_TABLE_LOCAL, Type: unix.RTN_LOCAL},
 		netlink.RT_FILTER_TABLE|netlink.RT_FILTER_TYPE)
@@ -301,7 +300,7 @@ func (h *host) ask(a netip.Addr) int {
 	return routes[0].MTU
 }
 
-// lookAtPeers asks anew for the routes to all peers.
+// lookAtPeers queries the routes to all peers again.
 func (h *host) lookAtPeers() {
 	h.mu.Lock()
 	var all []netip.Addr

@@ -12,7 +12,7 @@ import (
 
 // linkState is what packets ask for.
 type linkState struct {
-	tunnel    map[netip.Addr]int // MTU of the device that has an address of ours
+	tunnel    map[netip.Addr]int // MTU of the device that has one of the UPF's addresses
 	peer      map[netip.Addr]int // MTU of the route to a peer
 	n6        []int              // MTU of the device of a data network
 	least     int

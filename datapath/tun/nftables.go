@@ -133,8 +133,8 @@ func (n *nftables) ask(kind uint16, attributes []byte) ([]byte, error) {
 	}
 }
 
-// receive returns messages from the one with the number since on; those before are late
-// answers to what was given up.
+// receive returns messages from the one with the number since on; earlier ones are late answers to
+// abandoned requests.
 func (n *nftables) receive(since uint32) ([]syscall.NetlinkMessage, error) {
 	b := make([]byte, 1<<16)
 	for {

@@ -133,7 +133,7 @@ func (o *output) admit(s *sender, p *vector.Packet) bool {
 // lenOuter is at most what the kernel puts in front of a GTP-U message.
 const lenOuter = 40 + 8
 
-// flush sends what a sender has. What the kernel refuses is lost, and the rest goes on.
+// flush sends the queue of a sender. Packets that the kernel rejects are lost; the rest is sent.
 func (o *output) flush(s *sender) {
 	done := 0 // datagrams
 	for {

@@ -14,16 +14,16 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
-// protocol marks routes of ours, for people. Source: linux/rtnetlink.h (above 186 free).
+// protocol marks the UPF's routes, for operators. Source: linux/rtnetlink.h (above 186 free).
 const protocol = 0xbb
 
 // The shortest prefixes that a framed route may have: shorter ones would take the host's
 // own traffic.
 const minBits4, minBits6 = 8, 16
 
-// routes leads to the devices what the sessions have: UE addresses and framed routes,
-// unless a pool has them. They are the kernel's, so a session whose route would take what
-// is the host's own is refused.
+// routes routes the UE addresses and framed routes of sessions to the devices, unless a pool covers
+// them. They are kernel routes, so a session whose route would cover the host's own addresses is
+// rejected.
 type routes struct {
 	d     *Driver
 	fixed []leading // pools, on the first device, and addresses of NATs
@@ -221,8 +221,8 @@ func (r *routes) remove(l leading) {
 	}
 }
 
-// add adds a route to the kernel's table, unless the datapath is paused. One that is there
-// already is somebody else's.
+// add adds a route to the kernel's table, unless the datapath is paused. An existing route belongs
+// to another process.
 func (r *routes) add(l leading) error {
 	if len(r.devices) == 0 {
 		return nil

@@ -27,9 +27,9 @@ const (
 
 // socket is the GTP-U port of an address, for one worker.
 //
-// It is two sockets, since the kernel calls who waits at a socket for each message that has
-// left, and the runtime always waits where it receives. Nobody waits at the one that
-// sends; it is connected to where nothing comes from, so all that comes is the other's.
+// It is two sockets, because the kernel wakes waiters of a socket for each message that was sent,
+// and the runtime always waits on the receiving one. The sending socket has no waiter; it is
+// connected to an address without traffic, so the other one receives everything.
 type socket struct {
 	address netip.Addr
 	conn    *net.UDPConn    // receives
@@ -221,7 +221,7 @@ func setBuffer(fd, force, limited, octets int) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, limited, octets)
 }
 
-// stop ends what receives. What sends goes on until close.
+// stop stops receiving. Sending continues until close.
 func (s *sockets) stop() error {
 	var errs []error
 	for _, worker := range s.all {
@@ -244,8 +244,8 @@ func (s *sockets) close() error {
 	return errors.Join(errs...)
 }
 
-// atOnce is a socket whose calls never wait: who sends holds a lock, and what a device
-// does not take now is lost, as on any link. It is for one goroutine.
+// atOnce is a socket whose calls never block: the sender holds a lock, and packets that a device
+// does not accept immediately are lost, as on any link. It is for one goroutine.
 type atOnce struct {
 	syscall.RawConn
 	write func(fd uintptr) bool

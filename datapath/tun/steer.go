@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Routing rules of ours begin with this priority, and their tables with this number; the
-// index of the device is added. Nobody else's are touched.
+// Routing rules of the UPF start at this priority, and their tables at this number; the index of
+// the device is added. Other rules are not touched.
 const (
 	rulePriority = 5000
 	firstTable   = 0x504c0000
@@ -37,7 +37,7 @@ func (t *traffic) openDevices() error {
 	for _, a := range c.Addresses {
 		address := &netlink.Addr{IPNet: ipNet(a)}
 		if a.Addr().Is6() {
-			address.Flags = unix.IFA_F_NODAD // nobody else is on this link
+			address.Flags = unix.IFA_F_NODAD // the link has no other hosts
 		}
 		if err := netlink.AddrAdd(t.devices[0].link, address); err != nil {
 			return fmt.Errorf("address %v on %s: %w", a, t.devices[0].Name, err)
@@ -161,7 +161,7 @@ func (s *steering) add(kernel *netlink.Handle, device string) error {
 	return nil
 }
 
-// steerAgain adds the routes anew, which the kernel takes away with a device that goes down.
+// steerAgain adds the routes again, which the kernel removes when a device goes down.
 // It fails while a gateway cannot be reached.
 func (t *traffic) steerAgain() error {
 	var errs []error

@@ -21,12 +21,12 @@ type traffic struct {
 
 // loop carries packets of one socket, or of one queue of a device.
 type loop interface {
-	run() error // until that is stopped; the error is why the datapath cannot go on
+	run() error // until that is stopped; the error is the reason why the datapath failed
 	free()      // when run has returned
 }
 
-// open opens all that there is, and carries nothing yet. What it returns is to be closed
-// whether there is an error or not.
+// open opens all devices and sockets, and forwards nothing yet. The result must be closed even
+// after an error.
 func (d *Driver) open() (*traffic, error) {
 	t := &traffic{d: d}
 	var err error

@@ -1,6 +1,5 @@
 // Package tun is the UPF in user space between UDP sockets and TUN or TAP devices:
-// the datapaths tun and tap. Any machine with Linux can do it, over whatever devices,
-// tunnels and tables its kernel has.
+// the datapaths tun and tap. It runs on any Linux, over all devices, tunnels and tables of its kernel.
 //
 //	       ┌── UDP 2152, each endpoint ──┐              ┌── TUN or TAP, each data network ──┐
 //	gNB ──►│ uplink: GRO ─► datagrams    │─► vector ───►│ packets ─► super-packets          │──► kernel
@@ -13,9 +12,8 @@
 // each of them a part of the flows (SO_REUSEPORT, IFF_MULTI_QUEUE). So the packets of
 // a flow stay in their order.
 //
-// The kernel does the rest: outer IP headers, next hops, fragments, what is beyond the
-// device. It forwards if it is told to, which is checked at the start; routes to UEs
-// follow the sessions.
+// The kernel does the rest: outer IP headers, next hops, fragments, the path after the device.
+// Forwarding must be enabled, which is checked at the start; routes to UEs follow the sessions.
 package tun
 
 import (
@@ -45,7 +43,7 @@ const (
 	ringMemory = 8 << 20 // octets
 )
 
-// Config says where the UPF stands.
+// Config is the configuration of the datapath.
 type Config struct {
 	TAP         bool // Ethernet frames towards the kernel, else IP packets
 	Endpoints   []datapath.Endpoint
@@ -64,8 +62,8 @@ type Config struct {
 	Ring bool
 	// Addresses are those of the device of the first data network; none are needed.
 	Addresses []netip.Prefix
-	// Pools are led to that device as long as it is there. UE addresses beside them get
-	// routes of their own while their session is there.
+	// Pools are routed to that device while it exists. Other UE addresses get their own routes for
+	// the lifetime of their session.
 	Pools []netip.Prefix
 
 	EchoInterval time.Duration // see [vector.Config]
@@ -118,11 +116,11 @@ var (
 	_ datapath.Failer  = (*Driver)(nil)
 )
 
-// New opens sockets and devices in the network namespace of the caller and carries
-// packets until it is closed.
+// New opens sockets and devices in the network namespace of the caller and forwards packets until
+// it is closed.
 //
-// Errors: [errors.ErrUnsupported] is wrapped where this machine cannot do it; EADDRINUSE
-// if somebody has the port; and what is to be done so that the kernel forwards.
+// Errors: [errors.ErrUnsupported] is wrapped where this machine lacks support; EADDRINUSE if the
+// port is in use; instructions if kernel forwarding is off.
 func New(cfg Config) (*Driver, error) {
 	cfg.complete()
 	if err := cfg.check(); err != nil {
@@ -224,7 +222,7 @@ func (d *Driver) Pause() error {
 	return err
 }
 
-// fail notes why the datapath cannot go on, if it is so.
+// fail records the reason why the datapath failed, if it did.
 func (d *Driver) fail(err error) {
 	if err == nil {
 		return
@@ -235,7 +233,7 @@ func (d *Driver) fail(err error) {
 	})
 }
 
-// Ended is closed when the datapath cannot go on: a device has gone.
+// Ended is closed when the datapath has failed: a device was removed.
 func (d *Driver) Ended() <-chan struct{} { return d.ended }
 
 // Err says why. It is for after Ended.

@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-upf/plumbline/internal/mmsg"
 )
 
-// Messages that a socket gives at a time: many where each is one datagram, few where the
-// kernel has put together as many as it can.
+// Messages received from a socket per call: many if each is one datagram, few if the kernel merges
+// datagrams.
 const (
 	maxMessages = 64
 	minMessages = 8
@@ -67,7 +67,7 @@ func (u *uplink) run() error {
 			u.treat(n)
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return nil
-		default: // of a datagram of before that somebody refused: nothing of what comes
+		default: // of an earlier datagram that was rejected: not an error of this call
 			time.Sleep(retryDelay)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
@@ -175,7 +176,7 @@ func (y *yard) refused(t *testing.T, ue netip.Addr, ns *topology.Namespace, to n
 	h, err := gtpu.Parse(b[:size])
 	check(t, err)
 	p := b[len(h):size]
-	if told := p[0]>>4 == 4 && p[9] == protoICMP && p[20] == 3 && p[21] == 13 || p[0]>>4 == 6 && p[6] == protoICMP6 && p[40] == 1 && p[41] == 1; !told {
+	if told := p[0]>>4 == 4 && p[9] == inet.ProtoICMP && p[20] == 3 && p[21] == 13 || p[0]>>4 == 6 && p[6] == inet.ProtoICMPv6 && p[40] == 1 && p[41] == 1; !told {
 		t.Errorf("%v to %v: the UE is told %x, want ICMP administratively prohibited", ue, to, p)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 const extFragment = 44 // IPv6: Fragment Header
@@ -20,9 +21,9 @@ const extFragment = 44 // IPv6: Fragment Header
 func (e *Engine) TakeOuter(p *Packet) datapath.Reason {
 	b := p.Octets()
 	switch {
-	case len(b) >= lenIPv4 && b[0]>>4 == 4:
+	case len(b) >= inet.LenIPv4 && b[0]>>4 == 4:
 		return e.takeOuter4(p, b)
-	case len(b) >= lenIPv6 && b[0]>>4 == 6:
+	case len(b) >= inet.LenIPv6 && b[0]>>4 == 6:
 		return e.takeOuter6(p, b)
 	}
 	return datapath.PassHost
@@ -30,14 +31,14 @@ func (e *Engine) TakeOuter(p *Packet) datapath.Reason {
 
 func (e *Engine) takeOuter4(p *Packet, b []byte) datapath.Reason {
 	to := netip.AddrFrom4([4]byte(b[16:20]))
-	if b[9] != protoUDP || !e.local(to) {
+	if b[9] != inet.ProtoUDP || !e.local(to) {
 		return datapath.PassHost
 	}
 	if binary.BigEndian.Uint16(b[6:])&maskFragment != 0 {
 		return datapath.PassFragment
 	}
 	header, size := 4*int(b[0]&0xf), int(binary.BigEndian.Uint16(b[2:]))
-	if header < lenIPv4 || size < header || size > len(b) {
+	if header < inet.LenIPv4 || size < header || size > len(b) {
 		return datapath.DropIPShort
 	}
 	return p.takeUDP(header, size, netip.AddrFrom4([4]byte(b[12:16])), to)
@@ -47,29 +48,29 @@ func (e *Engine) takeOuter4(p *Packet, b []byte) datapath.Reason {
 // the host, which steps over them.
 func (e *Engine) takeOuter6(p *Packet, b []byte) datapath.Reason {
 	to := netip.AddrFrom16([16]byte(b[24:40]))
-	if b[6] != protoUDP && b[6] != extFragment || !e.local(to) {
+	if b[6] != inet.ProtoUDP && b[6] != extFragment || !e.local(to) {
 		return datapath.PassHost
 	}
 	if b[6] == extFragment {
 		return datapath.PassFragment
 	}
-	size := lenIPv6 + int(binary.BigEndian.Uint16(b[4:]))
+	size := inet.LenIPv6 + int(binary.BigEndian.Uint16(b[4:]))
 	if size > len(b) {
 		return datapath.DropIPShort
 	}
-	return p.takeUDP(lenIPv6, size, netip.AddrFrom16([16]byte(b[8:24])), to)
+	return p.takeUDP(inet.LenIPv6, size, netip.AddrFrom16([16]byte(b[8:24])), to)
 }
 
 // takeUDP makes the payload of the datagram what counts. Its header is at octet at of
 // a packet of size octets.
 func (p *Packet) takeUDP(at, size int, from, to netip.Addr) datapath.Reason {
 	udp := p.Buf[p.Start+at : p.Start+size]
-	if len(udp) < lenUDP || binary.BigEndian.Uint16(udp[2:]) != gtpu.Port {
+	if len(udp) < inet.LenUDP || binary.BigEndian.Uint16(udp[2:]) != gtpu.Port {
 		return datapath.PassHost
 	}
 	p.From, p.To = netip.AddrPortFrom(from, binary.BigEndian.Uint16(udp)), to
-	p.Network, p.Outside = 0, uint8(at+lenUDP)
-	p.Start, p.End = p.Start+at+lenUDP, p.Start+size
+	p.Network, p.Outside = 0, uint8(at+inet.LenUDP)
+	p.Start, p.End = p.Start+at+inet.LenUDP, p.Start+size
 	return datapath.ReasonNone
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/datapath/conformance"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // bed is an engine with devices that are not there.
@@ -140,11 +141,11 @@ func (b *bed) arrive(port conformance.Port, frame []byte) (*Packet, datapath.Rea
 	}
 	network := 1 + max(0, int(port-conformance.N6))
 	if port != conformance.N6LAN {
-		if len(frame) < lenEthernet {
+		if len(frame) < inet.LenEthernet {
 			return nil, datapath.PassHost
 		}
 		other := map[uint16]byte{0x0800: 6, 0x86dd: 4}[binary.BigEndian.Uint16(frame[12:])]
-		frame = frame[lenEthernet:]
+		frame = frame[inet.LenEthernet:]
 		if other == 0 || len(frame) > 0 && frame[0]>>4 == other {
 			return nil, datapath.PassHost
 		}
@@ -154,14 +155,12 @@ func (b *bed) arrive(port conformance.Port, frame []byte) (*Packet, datapath.Rea
 	return p, datapath.ReasonNone
 }
 
-const lenEthernet = 14
-
 func (b *bed) fromN3(frame []byte) (*Packet, datapath.Reason) {
-	if len(frame) < lenEthernet {
+	if len(frame) < inet.LenEthernet {
 		return nil, datapath.PassHost
 	}
 	version := map[uint16]byte{0x0800: 4, 0x86dd: 6}[binary.BigEndian.Uint16(frame[12:])]
-	p := packetOf(frame[lenEthernet:])
+	p := packetOf(frame[inet.LenEthernet:])
 	if p.Start == p.End || p.Octets()[0]>>4 != version {
 		return nil, datapath.PassHost
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // emit makes the packet that leaves, in the buffer in which it came.
@@ -70,10 +71,10 @@ func (r *rule) outerDSCP(k *work, u []byte) byte {
 // Source: TS 29.281 V18.1.0, 5.1; TS 38.415 V18.0.0, 5.5.2.
 func (r *rule) putHeader(buf []byte, at, size int) int {
 	if !r.has(hasQFI) {
-		b := buf[at-lenGTPU : at]
+		b := buf[at-inet.LenGTPU : at]
 		binary.BigEndian.PutUint32(b, flagsG<<24|gtpu.GPDU<<16|uint32(size))
 		binary.BigEndian.PutUint32(b[4:], r.teid)
-		return at - lenGTPU
+		return at - inet.LenGTPU
 	}
 	b := buf[at-lenOptional-4 : at]
 	kind := uint32(gtpu.PDUTypeUplink)

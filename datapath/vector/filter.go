@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // filter is an SDF filter of the model, with addresses as numbers.
@@ -70,7 +71,7 @@ func (f *fields) read(u []byte) bool {
 		f.flowLabel = int32(binary.BigEndian.Uint32(u) & 0xfffff)
 		f.src = [2]uint64{binary.BigEndian.Uint64(u[8:]), binary.BigEndian.Uint64(u[16:])}
 		f.dst = [2]uint64{binary.BigEndian.Uint64(u[24:]), binary.BigEndian.Uint64(u[32:])}
-		upper = u[lenIPv6:]
+		upper = u[inet.LenIPv6:]
 		switch f.protocol {
 		case 0, 43, extFragment, 60, 135, 139, 140:
 			return false
@@ -85,7 +86,7 @@ func (f *fields) read(u []byte) bool {
 		upper = u[4*int(u[0]&0xf):]
 	}
 	switch f.protocol {
-	case protoTCP, protoUDP, protoSCTP:
+	case inet.ProtoTCP, inet.ProtoUDP, inet.ProtoSCTP:
 		if f.hasPorts = len(upper) >= 4; f.hasPorts {
 			f.srcPort, f.dstPort = binary.BigEndian.Uint16(upper), binary.BigEndian.Uint16(upper[2:])
 		}

@@ -3,6 +3,8 @@ package vector
 import (
 	"encoding/binary"
 	"net/netip"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // forward reports whether the packet can leave as its rule says, here and as it is.
@@ -74,7 +76,7 @@ func isForwarded6(hi uint64) bool { return hi != 0 && hi>>56 != 0xff && hi>>54 !
 
 // maxHeader is how many octets outer headers have at most that a packet gets that came
 // bare, or how many more than before.
-const maxHeader = lenIPv6 + lenUDP + lenOptional + 8 + 4
+const maxHeader = inet.LenIPv6 + inet.LenUDP + lenOptional + 8 + 4
 
 // fits reports whether the packet is not too long for where it goes. That of a relay is
 // fragmented outside, if need be.
@@ -101,9 +103,9 @@ func (w *Worker) fits(k *work, came, leaves bool) bool {
 
 // overhead returns how many octets the outer headers have of what came bare.
 func (w *Worker) overhead(r *rule) int {
-	size := lenIPv4 + lenUDP
+	size := inet.LenIPv4 + inet.LenUDP
 	if r.has(outer6) {
-		size = lenIPv6 + lenUDP
+		size = inet.LenIPv6 + inet.LenUDP
 	}
 	return size + len(r.model[0].AppendHeader(w.header[:0], nil, 0))
 }
@@ -132,10 +134,10 @@ func (w *Worker) departs(k *work, u []byte) bool {
 // isSYN reports whether u may be a TCP SYN.
 func (k *work) isSYN(u []byte) bool {
 	if k.v6 {
-		return u[6] != protoUDP && (u[6] != protoTCP || len(u) >= lenIPv6+14 && u[lenIPv6+13]&flagSYN != 0)
+		return u[6] != inet.ProtoUDP && (u[6] != inet.ProtoTCP || len(u) >= inet.LenIPv6+14 && u[inet.LenIPv6+13]&flagSYN != 0)
 	}
 	header := 4 * int(u[0]&0xf)
-	return u[9] == protoTCP && len(u) >= header+14 && u[header+13]&flagSYN != 0
+	return u[9] == inet.ProtoTCP && len(u) >= header+14 && u[header+13]&flagSYN != 0
 }
 
 const flagSYN = 0x02

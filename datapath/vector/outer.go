@@ -2,23 +2,17 @@ package vector
 
 import (
 	"encoding/binary"
-	"math/bits"
-)
 
-// Octets of headers.
-const (
-	lenIPv4 = 20
-	lenIPv6 = 40
-	lenUDP  = 8
+	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 const (
-	protoTCP, protoUDP, protoSCTP = 6, 17, 132
-	protoESP, protoAH             = 50, 51
-	ttlOuter                      = 64
-	flagDF                        = 0x4000
-	maskFragment                  = 0x3fff // more fragments, or an offset
-	maskOffset                    = 0x1fff
+	protoESP, protoAH = 50, 51
+	ttlOuter          = 64
+	flagDF            = 0x4000
+	maskFragment      = 0x3fff // more fragments, or an offset
+	maskOffset        = 0x1fff
 )
 
 // PutOuter puts the UDP and IP header in front of a packet that leaves with Outer,
@@ -34,41 +28,42 @@ func (p *Packet) PutOuter() bool {
 	if p.Outer.Peer.Is6() {
 		return p.putOuter6()
 	}
-	size := lenIPv4 + lenUDP + p.End - p.Start
-	if p.Start < lenIPv4+lenUDP || size > 0xffff {
+	size := inet.LenIPv4 + inet.LenUDP + p.End - p.Start
+	if p.Start < inet.LenIPv4+inet.LenUDP || size > 0xffff {
 		return false
 	}
-	p.Start -= lenIPv4 + lenUDP
+	p.Start -= inet.LenIPv4 + inet.LenUDP
 	b := p.Buf[p.Start:p.End]
 	from, to := p.Outer.Local.As4(), p.Outer.Peer.As4()
 	binary.BigEndian.PutUint32(b, 0x4500<<16|uint32(p.DSCP)<<18|uint32(size))
 	binary.BigEndian.PutUint32(b[4:], flagDF)
-	binary.BigEndian.PutUint32(b[8:], ttlOuter<<24|protoUDP<<16)
+	binary.BigEndian.PutUint32(b[8:], ttlOuter<<24|inet.ProtoUDP<<16)
 	copy(b[12:16], from[:])
 	copy(b[16:20], to[:])
-	binary.BigEndian.PutUint16(b[10:], ^fold(sum(0, b[:lenIPv4])))
-	p.putUDP(b[lenIPv4:])
+	binary.BigEndian.PutUint16(b[10:], checksum.Of(b[:inet.LenIPv4]))
+	p.putUDP(b[inet.LenIPv4:])
 	return true
 }
 
 func (p *Packet) putOuter6() bool {
-	size := lenUDP + p.End - p.Start
-	if p.Start < lenIPv6+lenUDP || size > 0xffff {
+	size := inet.LenUDP + p.End - p.Start
+	if p.Start < inet.LenIPv6+inet.LenUDP || size > 0xffff {
 		return false
 	}
-	p.Start -= lenIPv6 + lenUDP
+	p.Start -= inet.LenIPv6 + inet.LenUDP
 	b := p.Buf[p.Start:p.End]
 	from, to := p.Outer.Local.As16(), p.Outer.Peer.As16()
 	binary.BigEndian.PutUint32(b, 6<<28|uint32(p.DSCP)<<22|p.label())
-	binary.BigEndian.PutUint32(b[4:], uint32(size)<<16|protoUDP<<8|ttlOuter)
+	binary.BigEndian.PutUint32(b[4:], uint32(size)<<16|inet.ProtoUDP<<8|ttlOuter)
 	copy(b[8:24], from[:])
 	copy(b[24:40], to[:])
-	p.putUDP(b[lenIPv6:])
-	check := ^fold(sum(sum(uint64(size)+protoUDP, b[8:40]), b[lenIPv6:]))
+	p.putUDP(b[inet.LenIPv6:])
+	pseudo := checksum.Pseudo(b[8:inet.LenIPv6], inet.ProtoUDP) + checksum.Word(uint16(size))
+	check := ^checksum.Fold(checksum.Sum(b[inet.LenIPv6:], pseudo))
 	if check == 0 {
 		check = 0xffff
 	}
-	binary.BigEndian.PutUint16(b[lenIPv6+6:], check)
+	binary.BigEndian.PutUint16(b[inet.LenIPv6+6:], check)
 	return true
 }
 
@@ -79,25 +74,4 @@ func (p *Packet) putUDP(b []byte) {
 	binary.BigEndian.PutUint16(b, p.Source)
 	binary.BigEndian.PutUint16(b[2:], p.Port)
 	binary.BigEndian.PutUint32(b[4:], uint32(len(b))<<16)
-}
-
-// sum adds the 16-bit words of b to a sum. Source: RFC 1071.
-func sum(s uint64, b []byte) uint64 {
-	for ; len(b) >= 8; b = b[8:] {
-		var carry uint64
-		s, carry = bits.Add64(s, binary.BigEndian.Uint64(b), 0)
-		s += carry
-	}
-	var rest [8]byte
-	copy(rest[:], b)
-	s, carry := bits.Add64(s, binary.BigEndian.Uint64(rest[:]), 0)
-	return s + carry
-}
-
-func fold(s uint64) uint16 {
-	s = s>>32 + s&0xffffffff
-	s = s>>32 + s&0xffffffff
-	s = s>>16 + s&0xffff
-	s = s>>16 + s&0xffff
-	return uint16(s)
 }

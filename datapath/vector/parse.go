@@ -7,6 +7,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // work is a packet of the vector that is treated.
@@ -48,20 +49,20 @@ func (w *Worker) parse(in []*Packet) {
 
 // Octets of a GTP-U header with a PDU Session Container of 4 octets alone, and flags.
 const (
-	lenGTPU, lenOptional        = 8, 12
+	lenOptional                 = 12
 	flagsG, flagE, maskOptional = 0x30, 0x04, 0x07
 )
 
 func (w *Worker) parseMessage(k *work, p *Packet) {
 	b := p.Octets()
-	if len(b) < lenGTPU || b[0]&^byte(maskOptional) != flagsG || b[1] != gtpu.GPDU {
+	if len(b) < inet.LenGTPU || b[0]&^byte(maskOptional) != flagsG || b[1] != gtpu.GPDU {
 		return
 	}
-	end := lenGTPU + int(binary.BigEndian.Uint16(b[2:]))
+	end := inet.LenGTPU + int(binary.BigEndian.Uint16(b[2:]))
 	if end > len(b) {
 		return
 	}
-	header := lenGTPU
+	header := inet.LenGTPU
 	k.qfi = -1
 	if b[0]&maskOptional != 0 {
 		if header = k.container(b[:end]); header == 0 {
@@ -109,23 +110,23 @@ func (w *Worker) parseBare(k *work, p *Packet) {
 // parseUser looks at the user packet behind the header in b.
 func (k *work) parseUser(b []byte, header int) bool {
 	u := b[header:]
-	if len(u) < lenIPv4 {
+	if len(u) < inet.LenIPv4 {
 		return false
 	}
 	size := 0
 	switch u[0] >> 4 {
 	case 4:
 		size = int(binary.BigEndian.Uint16(u[2:]))
-		if first := 4 * int(u[0]&0xf); first < lenIPv4 || size < first {
+		if first := 4 * int(u[0]&0xf); first < inet.LenIPv4 || size < first {
 			return false
 		}
 		k.v6 = false
 		k.src, k.dst = uint64(binary.BigEndian.Uint32(u[12:])), uint64(binary.BigEndian.Uint32(u[16:]))
 	case 6:
-		if len(u) < lenIPv6 {
+		if len(u) < inet.LenIPv6 {
 			return false
 		}
-		size = lenIPv6 + int(binary.BigEndian.Uint16(u[4:]))
+		size = inet.LenIPv6 + int(binary.BigEndian.Uint16(u[4:]))
 		k.v6 = true
 		k.src, k.dst = binary.BigEndian.Uint64(u[8:]), binary.BigEndian.Uint64(u[24:])
 	default:
@@ -137,16 +138,16 @@ func (k *work) parseUser(b []byte, header int) bool {
 
 // flow is a number of the user's flow, its good bits first: as in package model.
 func (k *work) flow(u []byte) uint32 {
-	ports, header, proto := uint32(0), lenIPv4, u[9]
+	ports, header, proto := uint32(0), inet.LenIPv4, u[9]
 	h := uint32(k.src) ^ uint32(k.dst)
 	if k.v6 {
-		header, proto = lenIPv6, u[6]
+		header, proto = inet.LenIPv6, u[6]
 		h ^= uint32(k.src >> 32)
 	} else if u[0] != 0x45 || binary.BigEndian.Uint16(u[6:])&maskFragment != 0 {
 		proto = 0
 	}
 	switch proto {
-	case protoTCP, protoUDP, protoSCTP:
+	case inet.ProtoTCP, inet.ProtoUDP, inet.ProtoSCTP:
 		if len(u) >= header+4 {
 			ports = binary.BigEndian.Uint32(u[header:])
 		}

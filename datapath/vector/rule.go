@@ -68,7 +68,7 @@ func (e *Engine) compile(m *stages.Rule) rule {
 	r.set(accounted, m.Gate || len(m.Limits)+len(m.URRs) > 0)
 	r.set(simple, !m.Gate && len(m.URRs) <= 1 && (len(m.Limits) == 0 || len(m.Limits) == 1 && m.Limits[0].GBR == nil && m.Limits[0].Packets == nil))
 	r.set(undetected, m.Opaque || m.Ethernet != nil || slices.ContainsFunc(m.Filters, func(f stages.Filter) bool { return f.Named() }))
-	r.set(slow, m.Action != api.Action_FORW || m.Wrap != nil || m.Unwrap != api.Unwrap_UNWRAP_NONE || m.Redirect != nil || len(m.Copies) > 0 || m.DropsContainer || m.Outer != nil && m.Outer.ToCP)
+	r.set(slow, m.Action != api.Action_FORW || m.SlowOnly || len(m.Copies) > 0)
 	r.set(address, m.UEIPv4.IsValid() || m.UEIPv6.IsValid() || len(m.Routes) > 0)
 	r.set(routed, len(m.Routes) > 0)
 	r.set(dropped, m.Action == api.Action_DROP && !m.NotifyDiscarded && !m.CountsDropped() && m.Unwrap == api.Unwrap_UNWRAP_NONE)

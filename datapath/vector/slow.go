@@ -7,6 +7,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // slowly treats a packet by the model.
@@ -119,18 +120,18 @@ func (w *Worker) leave(s stages.Sent, came *Packet) {
 
 // takeOuter takes the outer header off a packet of the model, and notes what it says.
 func (p *Packet) takeOuter() {
-	udp := lenIPv4
+	udp := inet.LenIPv4
 	p.DSCP = p.Buf[1] >> 2
 	if p.Buf[0]>>4 == 6 {
-		udp = lenIPv6
+		udp = inet.LenIPv6
 		p.DSCP = byte(binary.BigEndian.Uint16(p.Buf)>>6) & 0x3f
 	}
 	p.Source, p.Port = binary.BigEndian.Uint16(p.Buf[udp:]), binary.BigEndian.Uint16(p.Buf[udp+2:])
 	p.Flow = uint32(p.Source) << 18 // as much of it as there is
-	if udp == lenIPv6 {
+	if udp == inet.LenIPv6 {
 		p.Flow = binary.BigEndian.Uint32(p.Buf) << 12
 	}
-	p.Start = udp + lenUDP
+	p.Start = udp + inet.LenUDP
 }
 
 func destination(packet []byte) netip.Addr {

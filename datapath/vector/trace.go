@@ -11,6 +11,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/stages"
 	"github.com/plumbline-upf/plumbline/datapath/trace"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Tracing: what becomes of chosen packets, for a person to read. Who does not trace pays
@@ -139,7 +140,7 @@ func (t *tracing) whole(p *Packet, b []byte) (octets int, data []byte) {
 
 // alone returns the packet with payload b behind its outer header, in the memory of room.
 func (p *Packet) alone(room, b []byte) []byte {
-	const most = lenIPv6 + lenUDP
+	const most = inet.LenIPv6 + inet.LenUDP
 	p.Buf = append(append(room[:0], make([]byte, most)...), b...)
 	p.Start, p.End = most, len(p.Buf)
 	if p.PutOuter() {
@@ -269,9 +270,9 @@ func userPacket(s *stages.Sent) []byte {
 	if s.Outer == nil {
 		return s.Packet
 	}
-	outer := lenIPv4 + lenUDP
+	outer := inet.LenIPv4 + inet.LenUDP
 	if s.Packet[0]>>4 == 6 {
-		outer = lenIPv6 + lenUDP
+		outer = inet.LenIPv6 + inet.LenUDP
 	}
 	h, err := gtpu.ParseRelayed(s.Packet[min(outer, len(s.Packet)):])
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/datapath/conformance"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // FuzzAgreesWithModel: whatever arrives, the programs and the model do the same
@@ -37,7 +38,7 @@ func FuzzAgreesWithModel(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, n3 bool, frame []byte) {
 		// BPF_PROG_RUN takes no less and, in one page, no more.
-		if len(frame) < lenEthernet || len(frame) > 3000 {
+		if len(frame) < inet.LenEthernet || len(frame) > 3000 {
 			t.Skip()
 		}
 		port, slow := conformance.N6, m.FromN6

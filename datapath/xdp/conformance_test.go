@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/conformance"
 	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // bed is a driver without devices: its programs are run by BPF_PROG_RUN.
@@ -263,9 +264,9 @@ func (b *bed) frame(t testing.TB, prog *ebpf.Program, port conformance.Port, fra
 	switch {
 	case action == is.redirect && reason == datapath.ReasonNone:
 		out := b.fromWire(t, left)
-		return conformance.Outcome{Ethernet: out[:lenEthernet], Packet: out[lenEthernet:]}
+		return conformance.Outcome{Ethernet: out[:inet.LenEthernet], Packet: out[inet.LenEthernet:]}
 	case action == is.pass && slowFromN3[reason]:
-		m := datagram(frame[lenEthernet:])
+		m := datagram(frame[inet.LenEthernet:])
 		return b.slowPath(t, func() { b.slow.fromTunnel(m) })
 	case action == is.pass && reason == datapath.PassBridge: // to the packet socket
 		return b.slowPath(t, func() { b.slow.fromEthernet(1+int(port-conformance.N6), frame) })

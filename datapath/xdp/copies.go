@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // copier makes the copies that FARs ask for (DUPL). Packets that the programs have
@@ -116,7 +117,7 @@ func (c *copier) take(t toCopy) {
 	}
 	out, from := stages.Out{Rule: r, Lost: len(r.Copies)}, came{}
 	if !t.tunnelled {
-		from = came{packet: t.frame[min(lenEthernet, len(t.frame)):], device: t.device}
+		from = came{packet: t.frame[min(inet.LenEthernet, len(t.frame)):], device: t.device}
 		out.Copies, out.Lost = c.s.stages.CopyBare(r, d.networkOn(t.device), from.packet)
 	} else if m, ok := outerDatagram(t.frame); ok {
 		from = came{message: &m}

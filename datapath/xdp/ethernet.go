@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Ethernet data networks are those of Ethernet PDU sessions: bpf/ether.h. Frames to
@@ -117,7 +118,7 @@ func (s *slowPath) readEther(p *etherPort, ended <-chan struct{}) {
 		}
 		n, c, _, _, err := unix.Recvmsg(p.fd, frame[4:], control, 0)
 		switch {
-		case err == nil && n >= lenVirtio+lenEthernet:
+		case err == nil && n >= lenVirtio+inet.LenEthernet:
 			s.readFrame(p, frame[:4+n], control[:c])
 		case err == nil, errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
 			s.stages.Age()

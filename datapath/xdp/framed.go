@@ -13,12 +13,9 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/api"
 )
 
-// keyRoutes is RULE_KEY_ROUTES of bpf/rules.h.
-const keyRoutes = 1 << 62
-
 // routesKey returns the key in rule_by_ue of what is reached through the framed
 // routes of a session.
-func routesKey(seid uint64) uint64 { return keyRoutes | seid&(keyRoutes-1) }
+func routesKey(seid uint64) uint64 { return ruleKeyRoutes | seid&(ruleKeyRoutes-1) }
 
 // framedTable is framed_by_prefix: it leads from a framed route to the key of its
 // session's.

@@ -7,6 +7,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/plumbline-upf/plumbline/datapath"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // verdicts of programs.
@@ -43,7 +44,7 @@ func (b *bed) run(t testing.TB, prog *ebpf.Program, frame []byte, gso int) (verd
 // runnable reports whether BPF_PROG_RUN makes an skb of the frame: not if it ends in its
 // IP header.
 func runnable(frame []byte) bool {
-	switch n := len(frame) - lenEthernet; {
+	switch n := len(frame) - inet.LenEthernet; {
 	case n < 1:
 		return false
 	case binary.BigEndian.Uint16(frame[12:]) == 0x0800:
@@ -57,7 +58,7 @@ func runnable(frame []byte) bool {
 // ofShort is what becomes of a frame that ends in its IP header; n3 says that no bare
 // packets come where it did.
 func ofShort(n3 bool, frame []byte) datapath.Reason {
-	ip := frame[lenEthernet:]
+	ip := frame[inet.LenEthernet:]
 	v6 := binary.BigEndian.Uint16(frame[12:]) == 0x86dd
 	switch {
 	case n3, len(ip) > 0 && (v6 && ip[0]>>4 == 4 || !v6 && ip[0]>>4 == 6):

@@ -11,6 +11,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // TestAdoptLists: over a restart a list forwards on before its session is applied
@@ -24,7 +25,7 @@ func TestAdoptLists(t *testing.T) {
 	session.Rules[0].QerIds, session.Rules[0].UrrIds = []uint32{1, 2, 3}, []uint32{1, 2}
 	session.Rules[1].Detect.FramedRoutes = []*api.Prefix{{Address: []byte{10, 77, 0, 0}, Bits: 16}}
 	up, down := conformance.Frames(conformance.N3)[0], bytes.Clone(conformance.Frames(conformance.N6)[0])
-	copy(down[lenEthernet+16:], []byte{10, 77, 1, 2})
+	copy(down[inet.LenEthernet+16:], []byte{10, 77, 1, 2})
 	fast := func(t *testing.T, b *bed, when string) {
 		t.Helper()
 		for port, frame := range map[conformance.Port][]byte{conformance.N3: up, conformance.N6: down} {

@@ -9,6 +9,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/datapath/conformance"
 	"github.com/plumbline-upf/plumbline/datapath/xdp/harness"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // BenchmarkLists is a packet from N6 that matches the last of so many PDRs, each
@@ -106,7 +107,7 @@ func BenchmarkHosts(b *testing.B) {
 				s := benchList(2)
 				s.Rules[0].Detect.Filters, s.Rules[1].Detect.Filters = nil, nil
 				for i := range n {
-					f := &api.Filter{Protocol: new(uint32(protoTCP)), RemotePorts: []*api.PortRange{{First: 60_000 + i, Last: 60_000 + i}}}
+					f := &api.Filter{Protocol: new(uint32(inet.ProtoTCP)), RemotePorts: []*api.PortRange{{First: 60_000 + i, Last: 60_000 + i}}}
 					if hosts {
 						f = &api.Filter{Host: fmt.Sprintf("host%d.test", i)}
 					}
@@ -115,7 +116,7 @@ func BenchmarkHosts(b *testing.B) {
 				if err := bed.Apply(context.Background(), &api.Change{Seid: s.GetSeid(), Session: s}); err != nil {
 					b.Fatal(err)
 				}
-				p := hostPacket{protocol: protoTCP, port: 443, flags: 0x10, data: string(shortHello)}
+				p := hostPacket{protocol: inet.ProtoTCP, port: 443, flags: 0x10, data: string(shortHello)}
 				bed.Frame(b, conformance.N6, benchHost(p))
 				p.data = string(make([]byte, 64))
 				down := benchHost(p)

@@ -9,25 +9,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
-// Bits of struct entry and struct pdr, as in bpf/rules.h.
 const (
-	entryIP4        = 0x0001
-	entryIP6        = 0x0002
-	entryRemote     = 0x0004
-	entryLocal      = 0x0008
-	entryRemotePort = 0x0010
-	entryLocalPort  = 0x0020
-	entryProtocol   = 0x0040
-	entrySPI        = 0x0080
-	entryFlowLabel  = 0x0100
-	entryUE         = 0x0200
-	entryHost       = 0x0400
-	entryHosts      = 0x0800
-	entryHostShift  = 20
-	maxUESets       = 63
-
-	maxPDRRefs, maxPDRMeters, maxPDRURRs = 26, 16, 10
-
 	meterQERShift  = 26
 	meterKindShift = 30
 	urrBefore      = 1 << 31
@@ -90,7 +72,7 @@ func (b *listBuilder) build(rules []*stages.Rule, ue bool) bool {
 		} else {
 			b.add(r, set)
 		}
-		if len(b.before())+len(b.entries) > maxRun {
+		if len(b.before())+len(b.entries) > listMax {
 			return false
 		}
 	}
@@ -117,7 +99,7 @@ func (b *listBuilder) ueSet(r *stages.Rule) (uint8, bool) {
 	if n := b.sets[string(name)]; n != 0 {
 		return n, true
 	}
-	if len(b.sets) == maxUESets || len(b.ues)+len(prefixes) > maxRun {
+	if len(b.sets) == entryUES || len(b.ues)+len(prefixes) > listMax {
 		return 0, false
 	}
 	n := uint8(len(b.sets) + 1)
@@ -145,7 +127,7 @@ func (b *listBuilder) add(r *stages.Rule, set uint8) {
 		e := b.host(e, f)
 		for _, remote := range anyPorts(f.RemotePorts) {
 			for _, local := range anyPorts(f.LocalPorts) {
-				if len(b.entries) > maxRun {
+				if len(b.entries) > listMax {
 					return
 				}
 				b.entries = append(b.entries, e.filter(f, remote, local))
@@ -321,7 +303,7 @@ func (b *listBuilder) meters(p *upfPdr, r *stages.Rule) bool {
 				continue
 			}
 			slot := b.d.meters.slotOf(m)
-			if slot == 0 || slot >= 1<<meterQERShift || p.Meters == maxPDRMeters || qer > 15 {
+			if slot == 0 || slot >= 1<<meterQERShift || p.Meters == pdrMeters || qer > 15 {
 				return false
 			}
 			p.Refs[p.Meters] = slot | uint32(qer)<<meterQERShift | uint32(kind)<<meterKindShift
@@ -335,7 +317,7 @@ func (b *listBuilder) urrs(p *upfPdr, r *stages.Rule) bool {
 	for _, u := range r.URRs {
 		slot, in := b.d.volumeSlot(u), b.urr(u.ID)
 		counts := in.GetDroppedDownlinkPackets() != 0 || in.GetDroppedDownlinkOctets() != 0
-		if slot == 0 || counts && r.Action == api.Action_DROP || p.Urrs == maxPDRURRs || int(p.Meters)+int(p.Urrs) == maxPDRRefs {
+		if slot == 0 || counts && r.Action == api.Action_DROP || p.Urrs == pdrUrrs || int(p.Meters)+int(p.Urrs) == pdrRefs {
 			return false
 		}
 		if in.GetBeforeEnforcement() {

@@ -173,7 +173,7 @@ func (s *slowState) meterBefore(q *api.QER, kind stages.MeterKind) uint32 {
 			place++
 		}
 	}
-	for _, ref := range had.Refs[:min(had.Meters, maxPDRMeters)] {
+	for _, ref := range had.Refs[:min(had.Meters, pdrMeters)] {
 		if ref>>meterQERShift == uint32(kind)<<(meterKindShift-meterQERShift)|place {
 			return ref & (1<<meterQERShift - 1)
 		}
@@ -188,7 +188,7 @@ func (d *Driver) adoptList(l list, used *[2][]run) {
 		if int(p.Counter) < len(d.lists.counters.slots) && p.Counter != 0 {
 			d.lists.orphans.add(p.Counter)
 		}
-		for _, ref := range p.Refs[:min(p.Meters, maxPDRMeters)] {
+		for _, ref := range p.Refs[:min(p.Meters, pdrMeters)] {
 			if m := ref & (1<<meterQERShift - 1); m < d.meters.places.size && m != 0 {
 				d.meters.orphans.add(m)
 			}

@@ -8,13 +8,8 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
-// Bits of struct ether_entry, as in bpf/rules.h.
-const (
-	etherCTag = 0x0001
-	etherSTag = 0x0002
-
-	lastMAC = 1<<48 - 1
-)
+// lastMAC is the highest MAC address.
+const lastMAC = 1<<48 - 1
 
 // addFrames adds the entries of a rule of an Ethernet PDU session: one for each
 // Ethernet Packet Filter and each pair of MAC addresses. SDF filters stand in
@@ -43,7 +38,7 @@ func (b *listBuilder) addFrames(r *stages.Rule) {
 
 // addFrame adds an entry, which stands in the same table as those of IP packets.
 func (b *listBuilder) addFrame(e upfEtherEntry) {
-	if len(b.entries) <= maxRun {
+	if len(b.entries) <= listMax {
 		b.entries = append(b.entries, *(*upfEntry)(unsafe.Pointer(&e)))
 	}
 }
@@ -54,7 +49,7 @@ func (b *listBuilder) addSDF(filters []stages.Filter) {
 		f := &filters[i]
 		for _, remote := range anyPorts(f.RemotePorts) {
 			for _, local := range anyPorts(f.LocalPorts) {
-				if len(b.ues) <= maxRun {
+				if len(b.ues) <= listMax {
 					b.ues = append(b.ues, upfEntry{}.filter(f, remote, local))
 				}
 			}

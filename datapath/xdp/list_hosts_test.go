@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/stages"
 	"github.com/plumbline-upf/plumbline/gtpu"
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // hostSession has three PDRs uplink and two downlink: what goes to and comes from
@@ -160,18 +161,18 @@ func TestHostsOfHostile(t *testing.T) {
 	apply(t, b, quiet)
 	const ack, request = 0x10, "GET / HTTP/1.1\r\nHost: a.video.test\r\n\r\n"
 	own := func(data string) (datapath.Reason, bool) {
-		frame := hostPacket{protocol: protoTCP, port: 80, flags: ack, data: data}.frame(conformance.N6)
-		user := frame[lenEthernet:]
+		frame := hostPacket{protocol: inet.ProtoTCP, port: 80, flags: ack, data: data}.frame(conformance.N6)
+		user := frame[inet.LenEthernet:]
 		user[19], user[10], user[11], user[36], user[37] = 2, 0, 0, 0, 0
 		binary.BigEndian.PutUint16(user[10:], checksum.Of(user[:20]))
-		binary.BigEndian.PutUint16(user[36:], stages.UpperChecksum(user, protoTCP, 20))
+		binary.BigEndian.PutUint16(user[36:], stages.UpperChecksum(user, inet.ProtoTCP, 20))
 		before := b.slowFrames
 		got := b.Frame(t, conformance.N6, frame)
 		return got.Reason, b.slowFrames != before
 	}
 	own(request)
 	for port := range uint16(1500) {
-		b.Frame(t, conformance.N3, hostPacket{protocol: protoTCP, port: 1000 + port, flags: ack, data: request}.frame(conformance.N3))
+		b.Frame(t, conformance.N3, hostPacket{protocol: inet.ProtoTCP, port: 1000 + port, flags: ack, data: request}.frame(conformance.N3))
 	}
 	b.checkNames(t, 1024+1)
 	if reason, slow := own("body"); reason != datapath.DropFAR || slow {
@@ -218,7 +219,7 @@ func (p hostPacket) frame(port conformance.Port) []byte {
 		source, destination, from, to = ue, remote, local, p.port
 	}
 	upper := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, from), to)
-	if p.protocol == protoUDP {
+	if p.protocol == inet.ProtoUDP {
 		upper = append(binary.BigEndian.AppendUint16(upper, uint16(8+len(p.data))), 0, 0)
 		if p.wrongSum {
 			upper[7] = 1
@@ -230,13 +231,13 @@ func (p hostPacket) frame(port conformance.Port) []byte {
 	user := append([]byte{0x45, 0, byte((20 + len(upper)) >> 8), byte(20 + len(upper)), 0, 0, 0, 0, 64, p.protocol, 0, 0}, source[:]...)
 	user = append(append(user, destination[:]...), upper...)
 	binary.BigEndian.PutUint16(user[10:], checksum.Of(user[:20]))
-	if p.protocol == protoTCP && !p.wrongSum {
-		binary.BigEndian.PutUint16(user[20+16:], stages.UpperChecksum(user, protoTCP, 20))
+	if p.protocol == inet.ProtoTCP && !p.wrongSum {
+		binary.BigEndian.PutUint16(user[20+16:], stages.UpperChecksum(user, inet.ProtoTCP, 20))
 	}
 	if port != conformance.N3 {
-		return append(binary.BigEndian.AppendUint16(make([]byte, 12), etherIPv4), user...)
+		return append(binary.BigEndian.AppendUint16(make([]byte, 12), inet.EtherIPv4), user...)
 	}
 	message := append(gtpu.AppendGPDU(nil, 1, gtpu.PDUTypeUplink, 9, len(user)), user...)
 	out := stages.Datagram{From: gnbPort, To: netip.AddrPortFrom(conformance.N3Address, gtpu.Port), Payload: message}
-	return append(binary.BigEndian.AppendUint16(make([]byte, 12), etherIPv4), out.Packet()...)
+	return append(binary.BigEndian.AppendUint16(make([]byte, 12), inet.EtherIPv4), out.Packet()...)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/conformance"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // TestListsAgree gives lists of every length, of random PDRs, to the programs and
@@ -157,16 +158,16 @@ func (d *listDice) frame() (conformance.Port, []byte) {
 	uplink := d.IntN(2) == 0
 	user := d.packet(uplink)
 	if !uplink {
-		ether := uint16(etherIPv4)
+		ether := uint16(inet.EtherIPv4)
 		if user[0]>>4 == 6 {
-			ether = etherIPv6
+			ether = inet.EtherIPv6
 		}
 		return conformance.N6, append(binary.BigEndian.AppendUint16(make([]byte, 12), ether), user...)
 	}
 	qfi := choose(d, byte(0), 5, 9, 9)
 	message := append(gtpu.AppendGPDU(nil, 1, gtpu.PDUTypeUplink, qfi, len(user)), user...)
 	out := stages.Datagram{From: gnbPort, To: netip.AddrPortFrom(conformance.N3Address, gtpu.Port), Payload: message}
-	return conformance.N3, append(binary.BigEndian.AppendUint16(make([]byte, 12), etherIPv4), out.Packet()...)
+	return conformance.N3, append(binary.BigEndian.AppendUint16(make([]byte, 12), inet.EtherIPv4), out.Packet()...)
 }
 
 // packet returns an IP packet of the UE, with options or extension headers now and

@@ -100,14 +100,6 @@ type list struct {
 	number  uint64
 }
 
-// LIST_UES_SHIFT, LIST_HOSTS, LIST_UPPER and LIST_COUNT_MASK of bpf/rules.h.
-const (
-	listUESShift  = 16
-	listHosts     = 0x8000
-	listUpper     = 0x4000
-	listCountMask = 0x3fff
-)
-
 // of returns the list that a rule with RULE_LIST names.
 func (t *listTable) of(r *upfRule) list {
 	l := list{

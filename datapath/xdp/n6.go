@@ -10,15 +10,6 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/nexthop"
 )
 
-// Flags of a way, as in bpf/n6.h.
-const (
-	n6Routes4 = 0x01
-	n6Routes6 = 0x02
-	n6NAT     = 0x04
-	n6MSS     = 0x08
-	n6DSCP    = 0x10
-)
-
 // network is a data network at run time: it writes the ways that lead there as
 // the kernel's routes and neighbours change. What it changes is guarded by
 // routeTable.mu.

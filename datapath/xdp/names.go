@@ -11,18 +11,6 @@ import (
 	traces "github.com/plumbline-upf/plumbline/datapath/trace"
 )
 
-// Bits of struct named, as in bpf/names.h.
-const (
-	nameHello    = 0x1
-	nameUplink   = 0x2
-	nameDownlink = 0x4
-
-	nameStreamUplink   = 0x8
-	nameStreamDownlink = 0x10
-
-	nameUDP = 0x20 // of struct named_key
-)
-
 // maxVerdicts is how many combinations of hosts of a session the flow cache can
 // tell apart. What is beyond does without it.
 const maxVerdicts = 1 << 10
@@ -31,7 +19,7 @@ const maxVerdicts = 1 << 10
 type hostName struct{ host, path string }
 
 // hostBits says which hosts of a set a flow has.
-type hostBits [maxRun / 64]uint64
+type hostBits [listMax / 64]uint64
 
 // hostSet is the hosts that the filters of a session name. Programs know them by
 // their places here. It is never changed.
@@ -79,7 +67,7 @@ func (c *change) hostsOf() *hostSet {
 			continue
 		}
 		for _, f := range c.slow[i].rule.Filters {
-			if name := (hostName{f.Host, f.Path}); f.Named() && len(hosts) < maxRun && !slices.Contains(hosts, name) {
+			if name := (hostName{f.Host, f.Path}); f.Named() && len(hosts) < listMax && !slices.Contains(hosts, name) {
 				hosts = append(hosts, name)
 			}
 		}

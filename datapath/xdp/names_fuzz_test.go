@@ -8,6 +8,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/datapath/conformance"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // said are beginnings of what one side says. The ClientHello is to a.video.test.
@@ -88,7 +89,7 @@ func hostStep(step []byte, next *[4][2]uint32, said []string) (conformance.Port,
 	flow := step[0] & 3
 	p := hostPacket{protocol: 6, port: 80 + uint16(flow), flags: step[1] & 0x3f, seq: next[flow][side], offset: step[0] >> 4, wrongSum: step[0]&4 != 0}
 	if step[0]&8 != 0 {
-		p.protocol = protoUDP
+		p.protocol = inet.ProtoUDP
 	}
 	p.data = said[int(step[2])%len(said)]
 	if cut := int(step[3] & 0x7f); cut > 0 && cut < len(p.data) {

@@ -8,12 +8,6 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 )
 
-// Kinds of names of ways, as in bpf/n6.h.
-const (
-	nameNetwork = 1
-	namePolicy  = 2
-)
-
 // wayNumbers says which number stands for a way in the tables: in rules, mappings
 // and keys. A way, which counts data networks and forwarding policies as they are
 // configured, may be another one after a restart; its number is kept with its
@@ -23,9 +17,6 @@ type wayNumbers struct {
 	number []uint32    // by way
 	way    [n6Ways]int // by number; -1: of none
 }
-
-// n6Ways is N6_WAYS.
-const n6Ways = 64
 
 // openNumbers finds the numbers of all ways, or gives them one.
 //
@@ -66,11 +57,11 @@ func openNumbers(m *ebpf.Map, n6 *datapath.N6) (*wayNumbers, error) {
 
 // nameOf returns the name of a way that is not 0.
 func nameOf(n6 *datapath.N6, way int) (upfN6Name, error) {
-	n, name := upfN6Name{Kind: namePolicy}, ""
+	n, name := upfN6Name{Kind: n6NamePolicy}, ""
 	if p := n6.Policy(way); p != nil {
 		name = p.Name
 	} else {
-		n.Kind, name = nameNetwork, n6.Networks[n6.Of(way)].Name
+		n.Kind, name = n6NameNetwork, n6.Networks[n6.Of(way)].Name
 	}
 	n.Octets = uint32(copy(n.Name[:], name))
 	if int(n.Octets) != len(name) {

@@ -9,6 +9,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // queueMax is how many packets of one rule may be in the ring of exceptions. It
@@ -55,7 +56,7 @@ func (s *slowPath) exceptional(e exception) {
 	if e.network != 0 {
 		out = s.bridge(e)
 	} else if !e.tunnelled {
-		out = s.bare(e.frame[min(lenEthernet, len(e.frame)):], e.device, e.passes != 0)
+		out = s.bare(e.frame[min(inet.LenEthernet, len(e.frame)):], e.device, e.passes != 0)
 	} else if m, ok := outerDatagram(e.frame); ok {
 		m.Passes = e.passes
 		out = s.tunnelled(m)
@@ -131,16 +132,6 @@ func (d *Driver) queueOf(k kind, slot uint32) *upfQueue {
 	return &d.queues.slots[slot]
 }
 
-// Types of Ethernet frames, and of what is in IP packets.
-const (
-	etherIPv4     = 0x0800
-	etherIPv6     = 0x86dd
-	etherCustomer = 0x8100 // VLAN tags: C-TAG
-	etherService  = 0x88a8 // S-TAG
-
-	protoTCP, protoUDP = 6, 17
-)
-
 // outerDatagram returns the datagram in a frame that the programs have found a
 // G-PDU in, as the kernel would give it to the GTP-U socket.
 func outerDatagram(frame []byte) (m stages.Datagram, ok bool) {
@@ -148,29 +139,29 @@ func outerDatagram(frame []byte) (m stages.Datagram, ok bool) {
 	var from, to netip.Addr
 	header, size, protocol := 0, 0, byte(0)
 	switch {
-	case ether == etherIPv4 && len(ip) >= 20:
+	case ether == inet.EtherIPv4 && len(ip) >= 20:
 		header, size, protocol = 4*int(ip[0]&0xf), int(binary.BigEndian.Uint16(ip[2:])), ip[9]
 		from, to = netip.AddrFrom4([4]byte(ip[12:16])), netip.AddrFrom4([4]byte(ip[16:20]))
-	case ether == etherIPv6 && len(ip) >= 40:
+	case ether == inet.EtherIPv6 && len(ip) >= 40:
 		header, size, protocol = 40, 40+int(binary.BigEndian.Uint16(ip[4:])), ip[6]
 		from, to = netip.AddrFrom16([16]byte(ip[8:24])), netip.AddrFrom16([16]byte(ip[24:40]))
 	}
-	if protocol != protoUDP || header < 20 || size < header+lenUDP || size > len(ip) {
+	if protocol != inet.ProtoUDP || header < 20 || size < header+inet.LenUDP || size > len(ip) {
 		return m, false
 	}
 	udp := ip[header:size]
 	return stages.Datagram{
 		From:    netip.AddrPortFrom(from, binary.BigEndian.Uint16(udp)),
 		To:      netip.AddrPortFrom(to, gtpu.Port),
-		Payload: udp[lenUDP:],
+		Payload: udp[inet.LenUDP:],
 	}, true
 }
 
 // stripEthernet returns the type of a frame, behind up to two VLAN tags, and what
 // it carries; 0 if there is none.
 func stripEthernet(frame []byte) (ether uint16, payload []byte) {
-	for at := lenEthernet; at <= len(frame) && at <= lenEthernet+8; at += 4 {
-		if ether = binary.BigEndian.Uint16(frame[at-2:]); ether != etherCustomer && ether != etherService {
+	for at := inet.LenEthernet; at <= len(frame) && at <= inet.LenEthernet+8; at += 4 {
+		if ether = binary.BigEndian.Uint16(frame[at-2:]); ether != inet.EtherCTag && ether != inet.EtherSTag {
 			return ether, frame[at:]
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/conformance"
 	"github.com/plumbline-upf/plumbline/datapath/stages"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // TestOuterDatagram finds the G-PDU in frames as the ring has them.
@@ -66,7 +67,7 @@ func FuzzOuterDatagram(f *testing.F) {
 	f.Add(unhex(f, "020000000001020000000002 0800 4500 0024 0000 4000 4011 0000 0a030002 0a030001 1234 0868 0010 0000 30ff000000000001"))
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		m, ok := outerDatagram(frame)
-		if ok && (len(m.Payload)+lenEthernet+20+lenUDP > len(frame) || m.From.Addr().Is4() != m.To.Addr().Is4()) {
+		if ok && (len(m.Payload)+inet.LenEthernet+20+inet.LenUDP > len(frame) || m.From.Addr().Is4() != m.To.Addr().Is4()) {
 			t.Errorf("got %d octets of payload from a frame of %d: %+v", len(m.Payload), len(frame), stages.Datagram{From: m.From, To: m.To})
 		}
 	})

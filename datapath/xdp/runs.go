@@ -21,9 +21,6 @@ type runs struct {
 // runClasses is how many sizes of runs there are: 1 to 1024 slots.
 const runClasses = 11
 
-// maxRun is LIST_MAX of bpf/upf/rules.h: entries of a list.
-const maxRun = 256
-
 func newRuns(size int) runs { return runs{size: uint32(size), next: 1} }
 
 func runClass(n int) int { return bits.Len(uint(n - 1)) }

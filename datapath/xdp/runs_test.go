@@ -30,7 +30,7 @@ func TestRuns(t *testing.T) {
 			refused = 0
 			continue
 		}
-		length := 1 + rng.IntN(maxRun)
+		length := 1 + rng.IntN(listMax)
 		first, ok := r.take(length)
 		if !ok {
 			refused++

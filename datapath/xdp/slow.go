@@ -19,8 +19,6 @@ import (
 	"github.com/plumbline-upf/plumbline/gtpu"
 )
 
-const lenEthernet, lenUDP = 14, 8
-
 // slowPath finishes what the programs hand on: it reads GTP-U messages that the
 // kernel has put together and passed to the sockets, and frames from N6 out of
 // the ring, treats them by the model over the driver's tables, and lets the

@@ -51,18 +51,10 @@ func (c *change) fillSlow() error {
 	return nil
 }
 
-// rare reports whether r asks for what only the slow path does: redirecting, for
-// which the way back has to be looked at as well, outer headers other than GTP-U,
-// tunnels without extension headers, and T-PDUs that are neither IP packets nor frames.
+// rare reports whether the slow path does r: for what r asks for, or since packets are
+// redirected, for which the way back has to be looked at as well.
 func rare(s *api.Session, r *api.Rule) bool {
-	f := r.GetForward()
-	switch {
-	case f.GetRedirect() != nil, f.GetDestinationInterface() == api.Interface_CP_FUNCTION,
-		s.GetPduType() == api.PDUType_UNSTRUCTURED, r.GetUnwrap() != api.Unwrap_UNWRAP_NONE, r.GetDropsContainer(),
-		f.GetOuterHeaderCreation().GetEncapsulation() != api.Encapsulation_GTPU:
-		return true
-	}
-	return !datapath.Uplink(r.GetDetect().GetSourceInterface()) && slices.ContainsFunc(s.GetRules(), func(o *api.Rule) bool {
+	return datapath.SlowOnly(s, r) || !datapath.Uplink(r.GetDetect().GetSourceInterface()) && slices.ContainsFunc(s.GetRules(), func(o *api.Rule) bool {
 		to := o.GetForward().GetRedirect()
 		return to != nil && to.GetUrl() == ""
 	})

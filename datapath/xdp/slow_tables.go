@@ -59,7 +59,7 @@ func reached(rules []*stages.Rule, route netip.Prefix) (some []*stages.Rule) {
 // [errorIndications], where it may take long.
 func (t slowTables) Towards(gtpu.Tunnel) []*stages.Rule { return nil }
 
-// rule returns a rule of the programs as the model has it. Meters, URR and
+// rule returns a rule of the programs as the stages do. Meters, URR and
 // counters are the same.
 func (t slowTables) rule(tab *table, slot uint32) *stages.Rule {
 	r := &tab.slots[slot]

@@ -11,6 +11,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // The super-packet of TestSuper: three packets, the last one shorter. Each has 40 octets
@@ -46,19 +47,19 @@ func superDown(payload int) []byte {
 	_, f := conformance.BenchFramesOf(payload + 12) // TCP has that much more than UDP
 	f = bytes.Clone(f)
 	binary.BigEndian.PutUint32(f[downAddressAt:], benchAddress)
-	f[lenEthernet+9] = 6
-	f[lenEthernet+20+12] = 5 << 4
+	f[inet.LenEthernet+9] = 6
+	f[inet.LenEthernet+20+12] = 5 << 4
 	return f
 }
 
 // unfinished leaves the checksum of a TCP segment in f to be made, as the kernel does.
 func unfinished(f []byte) []byte {
-	sum := uint32(6 + len(f) - lenEthernet - 20)
-	for i := lenEthernet + 12; i < lenEthernet+20; i += 2 {
+	sum := uint32(6 + len(f) - inet.LenEthernet - 20)
+	for i := inet.LenEthernet + 12; i < inet.LenEthernet+20; i += 2 {
 		sum += uint32(binary.BigEndian.Uint16(f[i:]))
 	}
 	sum = sum&0xffff + sum>>16
-	binary.BigEndian.PutUint16(f[lenEthernet+20+16:], uint16(sum&0xffff+sum>>16))
+	binary.BigEndian.PutUint16(f[inet.LenEthernet+20+16:], uint16(sum&0xffff+sum>>16))
 	return f
 }
 

@@ -10,26 +10,10 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath"
 )
 
-// Flags in the control word of a rule, as in bpf/rules.h.
-const (
-	ruleForw       = 0x0001
-	ruleGate       = 0x0002
-	ruleMatchIP4   = 0x0004
-	ruleMatchIP6   = 0x0008
-	ruleDSCP       = 0x0010
-	ruleSpent      = ruleDSCP // without ruleForw
-	ruleUplink     = 0x0020
-	ruleOuter      = 0x0040
-	ruleSlow       = 0x0080
-	ruleToAccess   = 0x0100
-	ruleList       = 0x0200
-	ruleCopy       = 0x0400
-	ruleAtHome     = 0x0800
-	ruleEther      = 0x1000
-	ruleIncomplete = 0x2000
-	ruleQueued     = 0x4000
-	ruleChanging   = 0x8000
+//go:generate go run ./internal/genflags
 
+// What stands above the flags in the control word of a rule.
+const (
 	ruleN6Shift = 16 // the way, or the data network: bpf/upf/n6.h
 	ruleN6Mask  = 0x3f
 

@@ -10,6 +10,7 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/stages"
 	traces "github.com/plumbline-upf/plumbline/datapath/trace"
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // came is how a packet came into the slow path; zero: out of the buffer.
@@ -119,9 +120,9 @@ func userPacket(s *stages.Sent) []byte {
 	if s.Outer == nil {
 		return s.Packet
 	}
-	outer := 20 + lenUDP
+	outer := 20 + inet.LenUDP
 	if s.Packet[0]>>4 == 6 {
-		outer = 40 + lenUDP
+		outer = 40 + inet.LenUDP
 	}
 	if len(s.Packet) < outer {
 		return nil

@@ -14,14 +14,14 @@ import (
 	"github.com/plumbline-upf/plumbline/datapath/stages"
 )
 
-// Bits of struct urr_event, as in bpf/rules.h.
+// urrEvents are the bits of struct urr_event.
 var urrEvents = []struct {
 	bit  uint32
 	kind api.EventKind
 }{
-	{1, api.EventKind_START_OF_TRAFFIC},
-	{2, api.EventKind_VOLUME_THRESHOLD},
-	{4, api.EventKind_VOLUME_QUOTA},
+	{urrEventStart, api.EventKind_START_OF_TRAFFIC},
+	{urrEventThreshold, api.EventKind_VOLUME_THRESHOLD},
+	{urrEventQuota, api.EventKind_VOLUME_QUOTA},
 }
 
 // owedInterval is how often events are looked for that the ring had no room for,

@@ -9,6 +9,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/plumbline-upf/plumbline/datapath/conformance"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // The VIDs of the tagged bed.
@@ -57,7 +58,7 @@ func (v *vlanBed) Frame(t testing.TB, port conformance.Port, frame []byte) confo
 // onWire is a frame as it arrives: with the tag of its port, if there is one.
 func (b *bed) onWire(port conformance.Port, frame []byte) []byte {
 	vid, ok := map[conformance.Port]uint16{conformance.N3: vlanN3, conformance.N6: vlanN6, conformance.N6 + 1: vlanCorp, conformance.N6 + 2: vlanCorp}[port]
-	if !b.vlans || !ok || len(frame) < lenEthernet {
+	if !b.vlans || !ok || len(frame) < inet.LenEthernet {
 		return frame
 	}
 	return tagged(vid, frame)

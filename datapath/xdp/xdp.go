@@ -17,7 +17,6 @@ package xdp
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -227,7 +226,7 @@ func load(cfg Config, p *ports) (*Driver, error) {
 		return nil, err
 	}
 	d := &Driver{
-		hook: h, cfg: cfg, log: cfg.Log, ports: p, about: capabilities(cfg),
+		hook: h, cfg: cfg, log: cfg.Log, ports: p, about: stages.Capabilities(cmp.Or(string(cfg.Hook), "xdp"), cfg.Endpoints, &cfg.N6, uint64(cfg.MaxSessions)),
 		sessions: newSessionTable(), slowSessions: map[uint64]*session{}, slowRules: map[tableKey][]*stages.Rule{}, copied: map[uint32]*stages.Rule{},
 		retired: totals{}, totals: totals{}, errored: stages.NewErrored(), attends: -1,
 		restart: datapath.Restart{Quiet: cfg.Quiet},
@@ -253,27 +252,6 @@ func load(cfg Config, p *ports) (*Driver, error) {
 	}
 	d.lookBeside()
 	return d, nil
-}
-
-func capabilities(cfg Config) *api.Capabilities {
-	c := &api.Capabilities{
-		Name: cmp.Or(string(cfg.Hook), "xdp"), MaxSessions: uint64(cfg.MaxSessions),
-		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
-		NetworkInstances: cfg.N6.Instances(), ForwardingPolicies: cfg.N6.PolicyNames(),
-		FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
-		Ethernet: cfg.N6.HasEthernet(), Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
-		ContainerDeletion: true,
-	}
-	for _, e := range cfg.Endpoints {
-		if e.Address.Is4() {
-			a := e.Address.As4()
-			c.N3Ipv4 = append(c.N3Ipv4, binary.BigEndian.Uint32(a[:]))
-		}
-		if e.Address6.Is6() {
-			c.N3Ipv6 = append(c.N3Ipv6, e.Address6.AsSlice())
-		}
-	}
-	return c
 }
 
 func (d *Driver) mapTables() error {

@@ -26,7 +26,7 @@ func (s *OneIn) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Within ends ctx after d, for --duration; 0: it goes on until ctx itself ends.
+// Within ends ctx after d, for --duration; 0: it runs until ctx itself ends.
 func Within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if d <= 0 {
 		return context.WithCancel(ctx)

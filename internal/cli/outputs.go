@@ -4,7 +4,8 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
+
+	"github.com/plumbline-upf/plumbline/internal/atomicfile"
 )
 
 // Output is a file that a command shall write of a result, and how. The path
@@ -16,7 +17,7 @@ type Output[T any] struct {
 
 // Outputs are the files that a run shall write. They are opened before it, so
 // that a name that cannot be written costs no measurement.
-type Outputs[T any] map[*os.File]func(io.Writer, T) error
+type Outputs[T any] map[*atomicfile.File]func(io.Writer, T) error
 
 // Create makes a file that the command line names. That it cannot be made is wrong
 // usage.
@@ -67,9 +68,9 @@ func OpenOutputs[T any](list ...Output[T]) (Outputs[T], error) {
 		if out.path == "" || out.path == "-" {
 			continue
 		}
-		f, err := Create(out.path+".part", 0o644)
+		f, err := atomicfile.Create(out.path)
 		if err != nil {
-			return nil, errors.Join(err, o.Discard())
+			return nil, errors.Join(Usage(err), o.Discard())
 		}
 		o[f] = out.write
 	}
@@ -80,11 +81,11 @@ func OpenOutputs[T any](list ...Output[T]) (Outputs[T], error) {
 func (o Outputs[T]) Write(result T) error {
 	var errs []error
 	for f, write := range o {
-		err := errors.Join(write(f, result), f.Close())
-		if err == nil {
-			err = os.Rename(f.Name(), strings.TrimSuffix(f.Name(), ".part"))
+		if err := write(f, result); err != nil {
+			errs = append(errs, err, f.Discard())
+			continue
 		}
-		errs = append(errs, err)
+		errs = append(errs, f.Keep())
 	}
 	return errors.Join(errs...)
 }
@@ -93,7 +94,7 @@ func (o Outputs[T]) Write(result T) error {
 func (o Outputs[T]) Discard() error {
 	var errs []error
 	for f := range o {
-		errs = append(errs, f.Close(), os.Remove(f.Name()))
+		errs = append(errs, f.Discard())
 	}
 	return errors.Join(errs...)
 }

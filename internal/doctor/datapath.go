@@ -15,6 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/plumbline-upf/plumbline/internal/caps"
 	"github.com/plumbline-upf/plumbline/internal/netdev"
 	"github.com/plumbline-upf/plumbline/internal/verifier"
 )
@@ -76,7 +77,7 @@ func Datapaths(names []string, ours bool) []Datapath { return judge(gather(names
 // gather looks.
 func gather(names []string, ours bool) *facts {
 	f := &facts{ours: ours}
-	for _, c := range capabilityChecks(readFile("/proc/self/status")) {
+	for _, c := range capabilityChecks(caps.Effective()) {
 		has := c.Status == OK
 		if c.Required && !has {
 			f.missing = append(f.missing, c.Name)

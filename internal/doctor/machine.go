@@ -1,11 +1,13 @@
 package doctor
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/prometheus/procfs"
 )
 
 const (
@@ -16,8 +18,17 @@ const (
 
 // machine looks at processors and memory.
 func machine() []Check {
-	return []Check{processors(readFile("/sys/devices/system/cpu/online"), readFile("/sys/devices/system/node/online"),
-		readFile("/proc/cpuinfo")), memory(readFile("/proc/meminfo"))}
+	var cpus []procfs.CPUInfo
+	var octets procfs.Meminfo
+	proc, err := procfs.NewDefaultFS()
+	if err == nil {
+		cpus, _ = proc.CPUInfo() // the model is not worth a warning
+		octets, err = proc.Meminfo()
+	}
+	return []Check{
+		processors(readFile("/sys/devices/system/cpu/online"), readFile("/sys/devices/system/node/online"), cpus),
+		memory(octets.MemAvailableBytes, err),
+	}
 }
 
 // readFile returns the text of a file under /proc or /sys, or "": every caller
@@ -30,7 +41,7 @@ func readFile(path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-func processors(online, nodes, cpuinfo string) Check {
+func processors(online, nodes string, info []procfs.CPUInfo) Check {
 	c := Check{Area: AreaMachine, Name: "CPUs", Status: OK, NeededFor: "packets per second: one receive queue is one CPU's work"}
 	cpus, err := countList(online)
 	if err != nil {
@@ -42,8 +53,8 @@ func processors(online, nodes, cpuinfo string) Check {
 	if n, err := countList(nodes); err == nil {
 		c.Found += fmt.Sprintf(", %d NUMA node(s)", n)
 	}
-	if model := field(cpuinfo, "model name"); model != "" {
-		c.Found += ", " + model
+	if len(info) > 0 && info[0].ModelName != "" {
+		c.Found += ", " + info[0].ModelName
 	}
 	if cpus < 2 {
 		c.Status = Warn
@@ -52,41 +63,21 @@ func processors(online, nodes, cpuinfo string) Check {
 	return c
 }
 
-func memory(meminfo string) Check {
+// memory judges what is available, of which nil is not known.
+func memory(available *uint64, err error) Check {
 	c := Check{Area: AreaMachine, Name: "memory", Status: OK, NeededFor: "session tables, which are allocated whole at the start"}
-	octets, err := kibibytes(field(meminfo, "MemAvailable"))
+	if err == nil && available == nil {
+		err = errors.New("/proc/meminfo does not say")
+	}
 	if err != nil {
 		c.Status, c.Found, c.Advice = Warn, "MemAvailable: "+err.Error(), "mount procfs on /proc"
 		return c
 	}
-	c.Found = fmt.Sprintf("%.1f GiB available", float64(octets)/gibibyte)
-	if octets < lowMemory {
+	c.Found = fmt.Sprintf("%.1f GiB available", float64(*available)/gibibyte)
+	if *available < lowMemory {
 		c.Status, c.Advice = Warn, "lower sessions.max in the configuration"
 	}
 	return c
-}
-
-// field returns the value of the first "key : value" line of text, or "".
-func field(text, key string) string {
-	lines := bufio.NewScanner(strings.NewReader(text))
-	lines.Buffer(nil, 1<<20) // a "flags" line of /proc/cpuinfo is long
-	for lines.Scan() {
-		k, v, found := strings.Cut(lines.Text(), ":")
-		if found && strings.TrimSpace(k) == key {
-			return strings.TrimSpace(v)
-		}
-	}
-	return ""
-}
-
-// kibibytes parses "12345 kB" of /proc/meminfo into octets.
-func kibibytes(value string) (octets uint64, err error) {
-	number, unit, _ := strings.Cut(value, " ")
-	if unit != "kB" {
-		return 0, fmt.Errorf("%q is not in kB", value)
-	}
-	n, err := strconv.ParseUint(number, 10, 54)
-	return n * 1024, err
 }
 
 // countList counts the members of a kernel list like "0-3,8".

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"github.com/plumbline-upf/plumbline/internal/caps"
 )
 
 func TestCountList(t *testing.T) {
@@ -35,52 +38,58 @@ func TestCountList(t *testing.T) {
 }
 
 func TestProcessors(t *testing.T) {
-	const cpuinfo = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC\nflags\t\t: fpu sse\n\nprocessor\t: 1\nmodel name\t: other\n"
+	cpus := []procfs.CPUInfo{{ModelName: "AMD EPYC"}, {ModelName: "other"}}
 	for _, tc := range []struct {
-		name, online, nodes, cpuinfo string
-		status                       Status
-		found                        string
+		name, online, nodes string
+		cpus                []procfs.CPUInfo
+		status              Status
+		found               string
 	}{
-		{"two CPUs", "0-1", "0", cpuinfo, OK, "2 online, 1 NUMA node(s), AMD EPYC"},
-		{"no NUMA file", "0-7", "", cpuinfo, OK, "8 online, AMD EPYC"},
-		{"no model name, as on arm64", "0-3", "0-1", "processor\t: 0\n", OK, "4 online, 2 NUMA node(s)"},
-		{"one CPU", "0", "0", "", Warn, "1 online, 1 NUMA node(s)"},
-		{"no sysfs", "", "", "", Warn, `list "": strconv.ParseUint: parsing "": invalid syntax`},
+		{"two CPUs", "0-1", "0", cpus, OK, "2 online, 1 NUMA node(s), AMD EPYC"},
+		{"no NUMA file", "0-7", "", cpus, OK, "8 online, AMD EPYC"},
+		{"no model name, as on arm64", "0-3", "0-1", []procfs.CPUInfo{{}}, OK, "4 online, 2 NUMA node(s)"},
+		{"one CPU", "0", "0", nil, Warn, "1 online, 1 NUMA node(s)"},
+		{"no sysfs", "", "", nil, Warn, `list "": strconv.ParseUint: parsing "": invalid syntax`},
 	} {
-		got := processors(tc.online, tc.nodes, tc.cpuinfo)
+		got := processors(tc.online, tc.nodes, tc.cpus)
 		expect(t, tc.name, got, tc.status, tc.found)
 	}
 }
 
 func TestMemory(t *testing.T) {
+	octets := func(n uint64) *uint64 { return &n }
 	for _, tc := range []struct {
-		name, meminfo string
-		status        Status
-		found         string
+		name      string
+		available *uint64
+		err       error
+		status    Status
+		found     string
 	}{
-		{"plenty", "MemTotal:       25000000 kB\nMemAvailable:   16777216 kB\n", OK, "16.0 GiB available"},
-		{"little", "MemAvailable:    1048576 kB\n", Warn, "1.0 GiB available"},
-		{"absent", "MemTotal:       25000000 kB\n", Warn, `MemAvailable: "" is not in kB`},
-		{"another unit", "MemAvailable: 16 GB\n", Warn, `MemAvailable: "16 GB" is not in kB`},
+		{"plenty", octets(16 << 30), nil, OK, "16.0 GiB available"},
+		{"little", octets(1 << 30), nil, Warn, "1.0 GiB available"},
+		{"absent", nil, nil, Warn, "MemAvailable: /proc/meminfo does not say"},
+		{"no procfs", nil, os.ErrNotExist, Warn, "MemAvailable: file does not exist"},
 	} {
-		expect(t, tc.name, memory(tc.meminfo), tc.status, tc.found)
+		expect(t, tc.name, memory(tc.available, tc.err), tc.status, tc.found)
 	}
 }
 
 func TestCapabilities(t *testing.T) {
 	for _, tc := range []struct {
-		name, status string
-		missing      string // required and missing, in order
+		name    string
+		have    caps.Set
+		err     error
+		missing string // required and missing, in order
 	}{
-		{"all", "CapPrm:\t0000000000000000\nCapEff:\t000001ffffffffff\n", ""},
-		{"none", "CapEff:\t0000000000000000\n", "CAP_NET_ADMIN CAP_BPF CAP_PERFMON CAP_NET_RAW"},
-		{"network only", "CapEff:\t0000000000003000\n", "CAP_BPF CAP_PERFMON"},
-		{"CAP_SYS_ADMIN stands for those split off from it", "CapEff:\t0000000000203000\n", ""},
-		{"the least", "CapEff:\t000000c000003000\n", ""},
-		{"unreadable is not missing", "", ""},
+		{"all", 0x000001ffffffffff, nil, ""},
+		{"none", 0, nil, "CAP_NET_ADMIN CAP_BPF CAP_PERFMON CAP_NET_RAW"},
+		{"network only", 0x3000, nil, "CAP_BPF CAP_PERFMON"},
+		{"CAP_SYS_ADMIN stands for those split off from it", 0x203000, nil, ""},
+		{"the least", 0x000000c000003000, nil, ""},
+		{"unreadable is not missing", 0, unix.EPERM, ""},
 	} {
 		var missing []string
-		for _, c := range capabilityChecks(tc.status) {
+		for _, c := range capabilityChecks(tc.have, tc.err) {
 			if c.Status == Missing {
 				missing = append(missing, c.Name)
 			}

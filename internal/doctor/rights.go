@@ -7,13 +7,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plumbline-upf/plumbline/internal/caps"
 	"github.com/plumbline-upf/plumbline/internal/verifier"
 )
 
 // capability is one that some part of Plumbline needs.
 type capability struct {
 	name      string
-	bit       uint
+	bit       int
 	neededFor string
 	required  bool
 }
@@ -32,7 +33,7 @@ var memlockCapability = capability{"CAP_SYS_RESOURCE", unix.CAP_SYS_RESOURCE, "r
 // MissingCapabilities are those without which no eBPF program of the UPF can be judged: the
 // verifier refuses for want of them what it else takes.
 func MissingCapabilities() (missing []string) {
-	for _, c := range capabilityChecks(readFile("/proc/self/status")) {
+	for _, c := range capabilityChecks(caps.Effective()) {
 		if c.Required && c.Status == Missing {
 			missing = append(missing, c.Name)
 		}
@@ -44,31 +45,31 @@ func MissingCapabilities() (missing []string) {
 func rights() []Check {
 	var limit unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit)
-	status, release := readFile("/proc/self/status"), verifier.KernelRelease()
-	checks := capabilityChecks(status)
+	release := verifier.KernelRelease()
+	have, capsErr := caps.Effective()
+	checks := capabilityChecks(have, capsErr)
 	if !releaseAtLeast(release, 5, 11) {
-		checks = append(checks, memlockCapability.check(status))
+		checks = append(checks, memlockCapability.check(have, capsErr))
 	}
-	return append(checks, memlock(limit.Cur, err, release, capability{bit: unix.CAP_IPC_LOCK}.check(status).Status == OK))
+	return append(checks, memlock(limit.Cur, err, release, have.Has(unix.CAP_IPC_LOCK)))
 }
 
-// capabilityChecks reads the effective capabilities from /proc/self/status.
-func capabilityChecks(status string) []Check {
+// capabilityChecks judges the effective capabilities.
+func capabilityChecks(have caps.Set, err error) []Check {
 	var checks []Check
 	for _, c := range capabilities {
-		checks = append(checks, c.check(status))
+		checks = append(checks, c.check(have, err))
 	}
 	return checks
 }
 
-// check reads from /proc/self/status whether the capability is effective.
-func (c capability) check(status string) Check {
-	effective, err := strconv.ParseUint(field(status, "CapEff"), 16, 64)
+// check says whether the capability is effective.
+func (c capability) check(have caps.Set, err error) Check {
 	row := Check{Area: AreaRights, Name: c.name, NeededFor: c.neededFor, Required: c.required}
 	switch {
 	case err != nil:
-		row.Status, row.Found, row.Advice = Warn, "CapEff: "+err.Error(), "mount procfs on /proc"
-	case effective&(1<<c.bit) != 0, c.impliedBySysAdmin() && effective&(1<<unix.CAP_SYS_ADMIN) != 0:
+		row.Status, row.Found, row.Advice = Warn, err.Error(), "see capget(2)"
+	case have.Has(c.bit), c.impliedBySysAdmin() && have.Has(unix.CAP_SYS_ADMIN):
 		row.Status, row.Found = OK, "effective"
 	case c.required:
 		row.Status, row.Found = Missing, "not effective"

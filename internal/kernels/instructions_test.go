@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/stats"
 	"github.com/plumbline-upf/plumbline/lab/report"
-	"github.com/plumbline-upf/plumbline/lab/stats"
 )
 
 // counted returns r.Instructions, made if there are none.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Link types that are read: tcpdump.org/linktypes.html.
@@ -32,8 +34,6 @@ var linkNames = map[uint32]string{
 
 // Ethernet types.
 const (
-	etherIPv4   = 0x0800
-	etherIPv6   = 0x86dd
 	etherMPLS   = 0x8847
 	etherMPLSUp = 0x8848 // with an upstream-assigned label
 	etherPPPoE  = 0x8864
@@ -93,7 +93,7 @@ func behind(b []byte, at, octets int) []byte {
 		t, b = binary.BigEndian.Uint16(b[2:]), b[4:]
 	}
 	switch t {
-	case etherIPv4, etherIPv6:
+	case inet.EtherIPv4, inet.EtherIPv6:
 		return b
 	case etherMPLS, etherMPLSUp:
 		return labelled(b)

@@ -1,41 +1,38 @@
 // Package pcapng writes capture files: packets of several interfaces, each with
 // a direction and a comment, such as Wireshark, tshark and scapy read.
 //
-// A file is blocks one behind the other, each padded to 32 bits and with its
-// length, in octets, at both ends: a Section Header Block, an Interface
-// Description Block for each interface before its first packet, and Enhanced
-// Packet Blocks. Times are nanoseconds since 1970. All is little endian, which the
-// section's header says.
-//
-// Source: draft-ietf-opsawg-pcapng-04, 4.1 (section), 4.2 (interface), 4.3
-// (packet), 4.6 (statistics).
+// The blocks are those of package pcapgo. It begins a file together with its first interface,
+// so nothing is written before there is one, or the end.
 package pcapng
 
 import (
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
-	"math"
 	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
 )
 
 // LinkType says with which header the packets of an interface begin.
-type LinkType uint16
+type LinkType = layers.LinkType
 
 // Link types. Source: the list of link types at tcpdump.org.
 const (
-	Ethernet LinkType = 1
-	IP       LinkType = 101 // IPv4 or IPv6
+	Ethernet = layers.LinkTypeEthernet
+	IP       = layers.LinkTypeRaw // IPv4 or IPv6
 )
 
 // Direction is that of a packet at its interface.
-type Direction uint32
+type Direction = pcapgo.NgEpbFlag
 
 // Directions. Source: draft-ietf-opsawg-pcapng-04, 4.3.1.
 const (
-	Unknown  Direction = 0
-	Inbound  Direction = 1
-	Outbound Direction = 2
+	Unknown  = pcapgo.NgEpbFlagDirectionUnknown
+	Inbound  = pcapgo.NgEpbFlagDirectionInbound
+	Outbound = pcapgo.NgEpbFlagDirectionOutbound
 )
 
 // Packet is one packet to write.
@@ -48,124 +45,82 @@ type Packet struct {
 	Comment   string // UTF-8; "": none
 }
 
-// Writer writes one section. It buffers nothing, and is for one goroutine.
+// Writer writes one section. Each packet is handed on at once. It is for one goroutine.
 type Writer struct {
-	w          io.Writer
-	interfaces int
-	block      []byte // the one that is being made
+	to      io.Writer
+	options pcapgo.NgWriterOptions
+	w       *pcapgo.NgWriter // nil: there is no interface yet
 }
 
-const (
-	blockSection    = 0x0a0d0d0a
-	blockInterface  = 1
-	blockPacket     = 6
-	blockStatistics = 5
+// maxOption is how many octets the value of an option has at most.
+const maxOption = 65535
 
-	byteOrder     = 0x1a2b3c4d
-	unknownLength = math.MaxUint64
-
-	optionComment     = 1
-	optionApplication = 4 // of a section
-	optionName        = 2 // of an interface
-	optionResolution  = 9 // of an interface: 10^-n s
-	optionFlags       = 2 // of a packet
-	optionDropped     = 5 // of statistics
-	nanoseconds       = 9
-	maxOption         = 65535
-)
-
-// NewWriter begins a section that was written by application.
-func NewWriter(w io.Writer, application string) (*Writer, error) {
-	p := &Writer{w: w}
-	p.begin(blockSection)
-	p.word(byteOrder)
-	p.word(1) // version 1.0
-	p.double(unknownLength)
-	p.option(optionApplication, []byte(application))
-	return p, p.end()
+// NewWriter makes a writer of a section that application writes.
+func NewWriter(w io.Writer, application string) *Writer {
+	return &Writer{to: w, options: pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{Application: application}}}
 }
 
 // Interface adds an interface and returns its number. snap is how many octets of
 // a packet are kept; 0: all.
-func (p *Writer) Interface(name string, link LinkType, snap int) (int, error) {
-	p.begin(blockInterface)
-	p.word(uint32(link))
-	p.word(uint32(snap))
-	p.option(optionName, []byte(name))
-	p.option(optionResolution, []byte{nanoseconds})
-	if err := p.end(); err != nil {
-		return 0, err
+func (p *Writer) Interface(name string, link LinkType, snap int) (n int, err error) {
+	of := pcapgo.NgInterface{Name: name, LinkType: link, SnapLength: uint32(snap)}
+	if p.w == nil {
+		p.w, err = pcapgo.NewNgWriterInterface(p.to, of, p.options)
+	} else {
+		n, err = p.w.AddInterface(of)
 	}
-	p.interfaces++
-	return p.interfaces - 1, nil
+	if err != nil {
+		return 0, fmt.Errorf("pcapng: %w", err)
+	}
+	return n, p.flush()
 }
 
 // Packet adds a packet.
 func (p *Writer) Packet(x *Packet) error {
-	if x.Interface < 0 || x.Interface >= p.interfaces {
-		return fmt.Errorf("pcapng: interface %d: there are %d", x.Interface, p.interfaces)
+	if p.w == nil {
+		return errNoInterface
 	}
-	p.begin(blockPacket)
-	p.word(uint32(x.Interface))
-	p.time(x.At)
-	p.word(uint32(len(x.Data)))
-	p.word(uint32(max(x.Octets, len(x.Data))))
-	p.padded(x.Data)
+	about := gopacket.CaptureInfo{
+		Timestamp: x.At, CaptureLength: len(x.Data), Length: max(x.Octets, len(x.Data)), InterfaceIndex: x.Interface,
+	}
+	options := pcapgo.NgPacketOptions{Flags: &pcapgo.NgEpbFlags{Direction: x.Direction}}
 	if x.Comment != "" {
-		p.option(optionComment, []byte(x.Comment))
+		options.Comments = []string{x.Comment[:min(len(x.Comment), maxOption)]}
 	}
-	p.option(optionFlags, binary.LittleEndian.AppendUint32(nil, uint32(x.Direction)))
-	return p.end()
+	if err := p.w.WritePacketWithOptions(about, x.Data, options); err != nil {
+		return fmt.Errorf("pcapng: %w", err)
+	}
+	return p.flush()
 }
+
+var errNoInterface = errors.New("pcapng: there is no interface")
 
 // Dropped says how many packets of an interface the file does not have, though it
 // should.
 func (p *Writer) Dropped(iface int, at time.Time, packets uint64) error {
-	p.begin(blockStatistics)
-	p.word(uint32(iface))
-	p.time(at)
-	p.option(optionDropped, binary.LittleEndian.AppendUint64(nil, packets))
-	return p.end()
-}
-
-// begin starts a block; its length is filled in by end.
-func (p *Writer) begin(kind uint32) {
-	p.block = p.block[:0]
-	p.word(kind)
-	p.word(0)
-}
-
-func (p *Writer) word(v uint32)   { p.block = binary.LittleEndian.AppendUint32(p.block, v) }
-func (p *Writer) double(v uint64) { p.block = binary.LittleEndian.AppendUint64(p.block, v) }
-
-// time adds the high half first.
-func (p *Writer) time(at time.Time) {
-	ns := uint64(at.UnixNano())
-	p.word(uint32(ns >> 32))
-	p.word(uint32(ns))
-}
-
-func (p *Writer) padded(b []byte) {
-	p.block = append(p.block, b...)
-	for len(p.block)%4 != 0 {
-		p.block = append(p.block, 0)
+	if p.w == nil {
+		return errNoInterface
 	}
+	err := p.w.WriteInterfaceStats(iface, pcapgo.NgInterfaceStatistics{
+		LastUpdate: at, PacketsReceived: pcapgo.NgNoValue64, PacketsDropped: packets,
+	})
+	if err != nil {
+		return fmt.Errorf("pcapng: %w", err)
+	}
+	return p.flush()
 }
 
-// option adds an option, cut to what one can hold.
-func (p *Writer) option(code uint16, value []byte) {
-	value = value[:min(len(value), maxOption)]
-	p.word(uint32(code) | uint32(len(value))<<16)
-	p.padded(value)
+// End makes a file that can be read of one without interfaces.
+func (p *Writer) End() error {
+	if p.w != nil {
+		return nil
+	}
+	_, err := p.Interface("none", Ethernet, 0)
+	return err
 }
 
-// end closes the options and writes the block.
-func (p *Writer) end() error {
-	p.word(0)
-	length := uint32(len(p.block) + 4)
-	p.word(length)
-	binary.LittleEndian.PutUint32(p.block[4:], length)
-	if _, err := p.w.Write(p.block); err != nil {
+func (p *Writer) flush() error {
+	if err := p.w.Flush(); err != nil {
 		return fmt.Errorf("pcapng: %w", err)
 	}
 	return nil

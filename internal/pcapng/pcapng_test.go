@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func read(t *testing.T, file []byte) (interfaces []string, packets []Packet) {
 			p.Comment = opts.Comments[0]
 		}
 		if opts.Flags != nil {
-			p.Direction = Direction(opts.Flags.Direction)
+			p.Direction = opts.Flags.Direction
 		}
 		packets = append(packets, p)
 	}
@@ -53,9 +54,9 @@ func read(t *testing.T, file []byte) (interfaces []string, packets []Packet) {
 func TestWriter(t *testing.T) {
 	at := time.Date(2026, 11, 22, 1, 2, 3, 456789012, time.UTC)
 	var file bytes.Buffer
-	w, err := NewWriter(&file, "plumb")
-	if err != nil {
-		t.Fatal(err)
+	w := NewWriter(&file, "plumb")
+	if err := w.Packet(&Packet{}); err == nil {
+		t.Error("no interface: no error")
 	}
 	for i, name := range []string{"n3", "n6"} {
 		if n, err := w.Interface(name, Ethernet, 256); err != nil || n != i {
@@ -86,6 +87,32 @@ func TestWriter(t *testing.T) {
 		t.Errorf("packets: -want +got\n%s", diff)
 	}
 	scapyReads(t, file.Bytes(), "3 60 1500 1 PDR 1\n")
+}
+
+// TestNothing: a file without packets is one nonetheless.
+func TestNothing(t *testing.T) {
+	var file bytes.Buffer
+	if err := NewWriter(&file, "plumb").End(); err != nil {
+		t.Fatal(err)
+	}
+	if _, packets := read(t, file.Bytes()); len(packets) > 0 {
+		t.Errorf("%d packets", len(packets))
+	}
+}
+
+// TestLongComment: a comment is cut to what an option holds.
+func TestLongComment(t *testing.T) {
+	var file bytes.Buffer
+	w := NewWriter(&file, "plumb")
+	if _, err := w.Interface("n3", Ethernet, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Packet(&Packet{Data: []byte{1}, Comment: strings.Repeat("x", maxOption+9)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, packets := read(t, file.Bytes()); len(packets) != 1 || len(packets[0].Comment) != maxOption {
+		t.Errorf("got %d packets", len(packets))
+	}
 }
 
 // scapyReads lets scapy read the file: number and lengths of the packets, and the
@@ -124,10 +151,7 @@ func FuzzWriter(f *testing.F) {
 			return
 		}
 		var file bytes.Buffer
-		w, err := NewWriter(&file, "plumb")
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := NewWriter(&file, "plumb")
 		if _, err := w.Interface("n3", IP, 0); err != nil {
 			t.Fatal(err)
 		}

@@ -72,7 +72,7 @@ func (v *LiveLog) Close() {
 	}
 }
 
-// Painter keeps writing the same lines of a terminal, Out, anew. It touches nothing else of
+// Painter rewrites the same lines of a terminal, Out. It touches nothing else of
 // the terminal, so that there is nothing to restore however the process ends.
 type Painter struct {
 	Out   *os.File

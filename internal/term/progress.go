@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Progress shows on a terminal, in one line that it keeps writing anew, how far
+// Progress shows on a terminal, in one line that it rewrites, how far
 // a run is, and what it does. Where there is no terminal it writes a line for
 // each step.
 type Progress struct {
@@ -37,7 +37,7 @@ type Step = struct {
 // that of lab/report.
 func Steps[S ~Step](p *Progress) func(S) { return func(s S) { p.Begin(Step(s)) } }
 
-// RedrawEvery is how often what changes is drawn anew.
+// RedrawEvery is how often what changes is redrawn.
 const RedrawEvery = 200 * time.Millisecond
 
 const (

@@ -5,6 +5,8 @@ import (
 	"hash/crc32"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Cutter makes packets of the size of a wire of those that never were on one. The zero
@@ -75,7 +77,7 @@ const offsetSCTP = 8
 
 // linkHeader is how many octets are in front of the IP header.
 func linkHeader(frame []byte) int {
-	n := lenEthernet
+	n := inet.LenEthernet
 	for n+4 <= len(frame) && isTag(binary.BigEndian.Uint16(frame[n-2:])) {
 		n += 4
 	}
@@ -90,9 +92,9 @@ func isTag(etherType uint16) bool {
 func protocolOf(frame []byte) byte {
 	ip := linkHeader(frame)
 	switch {
-	case len(frame) >= ip+lenIPv6 && frame[ip]>>4 == 6:
+	case len(frame) >= ip+inet.LenIPv6 && frame[ip]>>4 == 6:
 		return frame[ip+6]
-	case len(frame) >= ip+lenIPv4 && frame[ip]>>4 == 4:
+	case len(frame) >= ip+inet.LenIPv4 && frame[ip]>>4 == 4:
 		return frame[ip+9]
 	}
 	return 0

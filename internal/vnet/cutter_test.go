@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // TestCutter cuts packets that were never on a wire: every piece is a whole packet with
@@ -55,7 +57,7 @@ func TestCutter(t *testing.T) {
 // TestCutterWire leaves packets alone that have a checksum.
 func TestCutterWire(t *testing.T) {
 	packet := unfinishedPacket(false, unix.IPPROTO_TCP, 40000)
-	packet[lenIPv4+16]++
+	packet[inet.LenIPv4+16]++
 	before := bytes.Clone(packet)
 	var c Cutter
 	if _, ok := c.Begin(packet, testMTU); ok || !bytes.Equal(packet, before) {
@@ -66,10 +68,10 @@ func TestCutterWire(t *testing.T) {
 // checkTransport sums TCP or UDP by the book.
 func checkTransport(t *testing.T, packet []byte) {
 	t.Helper()
-	upper, protocol, addresses := lenIPv4, packet[9], packet[12:20]
+	upper, protocol, addresses := inet.LenIPv4, packet[9], packet[12:20]
 	if packet[0]>>4 == 6 {
-		upper, protocol, addresses = lenIPv6, packet[6], packet[8:40]
-	} else if got := naiveSum(packet[:lenIPv4], 0); got != 0xffff && packet[10]|packet[11] != 0 {
+		upper, protocol, addresses = inet.LenIPv6, packet[6], packet[8:40]
+	} else if got := naiveSum(packet[:inet.LenIPv4], 0); got != 0xffff && packet[10]|packet[11] != 0 {
 		t.Errorf("the IPv4 header sums up to %#x", got)
 	}
 	pseudo := uint64(naiveSum(addresses, uint64(protocol)+uint64(len(packet)-upper)))

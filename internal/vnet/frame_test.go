@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // frameOf puts an Ethernet header, with so many tags, in front of a packet.
@@ -30,12 +32,12 @@ func headerOf(h header) []byte {
 // TestBeginFrame: what a device was to do is done to frames with tags and without.
 func TestBeginFrame(t *testing.T) {
 	for tags := range 3 {
-		link := lenEthernet + 4*tags
+		link := inet.LenEthernet + 4*tags
 		for _, v6 := range []bool{false, true} {
-			upper := link + lenIPv4
+			upper := link + inet.LenIPv4
 			gso := byte(unix.VIRTIO_NET_HDR_GSO_TCPV4)
 			if v6 {
-				upper, gso = link+lenIPv6, unix.VIRTIO_NET_HDR_GSO_TCPV6
+				upper, gso = link+inet.LenIPv6, unix.VIRTIO_NET_HDR_GSO_TCPV6
 			}
 			about := header{flags: unix.VIRTIO_NET_HDR_F_NEEDS_CSUM, csumStart: uint16(upper), csumOffset: 16}
 			small := frameOf(unfinishedPacket(v6, unix.IPPROTO_TCP, 100), tags)
@@ -76,11 +78,11 @@ func TestBeginFrameSCTP(t *testing.T) {
 	packet := unfinishedPacket(false, unix.IPPROTO_UDP, 100)
 	packet[9] = unix.IPPROTO_SCTP
 	frame := frameOf(packet, 0)
-	sctp := frame[lenEthernet+lenIPv4:]
+	sctp := frame[inet.LenEthernet+inet.LenIPv4:]
 	zeroed := bytes.Clone(sctp)
 	clear(zeroed[8:12])
 	var c Cutter
-	got := c.BeginFrame(headerOf(header{flags: unix.VIRTIO_NET_HDR_F_NEEDS_CSUM, csumStart: lenEthernet + lenIPv4, csumOffset: 8}), frame)
+	got := c.BeginFrame(headerOf(header{flags: unix.VIRTIO_NET_HDR_F_NEEDS_CSUM, csumStart: inet.LenEthernet + inet.LenIPv4, csumOffset: 8}), frame)
 	if want := crc32.Checksum(zeroed, crc32.MakeTable(crc32.Castagnoli)); got != Whole || binary.LittleEndian.Uint32(sctp[8:]) != want {
 		t.Errorf("got %d, %#x; want %d, %#x", got, binary.LittleEndian.Uint32(sctp[8:]), Whole, want)
 	}

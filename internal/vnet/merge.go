@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Limits of a super-packet: UDP_MAX_SEGMENTS (128 since Linux 6.9), and what fits
@@ -28,7 +29,7 @@ type shape struct {
 // segments with payload and nothing rare, and UDP datagrams with a checksum; no
 // fragments, no options of IPv4, no extension headers.
 func look(p []byte, udp bool) (s shape, ok bool) {
-	if len(p) < lenIPv4+lenUDP {
+	if len(p) < inet.LenIPv4+inet.LenUDP {
 		return s, false
 	}
 	var protocol byte
@@ -37,24 +38,24 @@ func look(p []byte, udp bool) (s shape, ok bool) {
 		if int(binary.BigEndian.Uint16(p[2:])) != len(p) || binary.BigEndian.Uint16(p[6:])&0xbfff != 0 {
 			return s, false
 		}
-		s.upper, protocol = lenIPv4, p[9]
+		s.upper, protocol = inet.LenIPv4, p[9]
 	default:
-		if p[0]>>4 != 6 || len(p) < lenIPv6+lenUDP || int(binary.BigEndian.Uint16(p[4:])) != len(p)-lenIPv6 {
+		if p[0]>>4 != 6 || len(p) < inet.LenIPv6+inet.LenUDP || int(binary.BigEndian.Uint16(p[4:])) != len(p)-inet.LenIPv6 {
 			return s, false
 		}
-		s.v6, s.upper, protocol = true, lenIPv6, p[6]
+		s.v6, s.upper, protocol = true, inet.LenIPv6, p[6]
 	}
 	upper := p[s.upper:]
 	switch protocol {
 	case unix.IPPROTO_UDP:
-		s.udp, s.headers = true, s.upper+lenUDP
+		s.udp, s.headers = true, s.upper+inet.LenUDP
 		return s, udp && len(p) > s.headers && int(binary.BigEndian.Uint16(upper[4:])) == len(upper) && upper[6]|upper[7] != 0
 	case unix.IPPROTO_TCP:
-		if len(upper) < lenTCP || upper[13]&^flagPSH != flagACK || upper[12]&0xf != 0 {
+		if len(upper) < inet.LenTCP || upper[13]&^flagPSH != flagACK || upper[12]&0xf != 0 {
 			return s, false
 		}
 		s.headers = s.upper + 4*int(upper[12]>>4)
-		return s, s.headers >= s.upper+lenTCP && len(p) > s.headers
+		return s, s.headers >= s.upper+inet.LenTCP && len(p) > s.headers
 	}
 	return s, false
 }
@@ -126,7 +127,7 @@ func (s *shape) join(head []byte, octets, size, link int, last []byte) header {
 	} else {
 		binary.BigEndian.PutUint16(head[2:], uint16(octets))
 		head[10], head[11] = 0, 0
-		binary.BigEndian.PutUint16(head[10:], ^checksum.Fold(checksum.Sum(head[:lenIPv4], 0)))
+		binary.BigEndian.PutUint16(head[10:], ^checksum.Fold(checksum.Sum(head[:inet.LenIPv4], 0)))
 	}
 	if s.udp {
 		binary.BigEndian.PutUint16(head[s.upper+4:], uint16(upper))

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // flow makes packets of one flow, as a sender makes them.
@@ -23,9 +24,9 @@ type flow struct {
 
 // packet returns the next packet with this payload and, of TCP, these flags.
 func (f *flow) packet(payload []byte, flags byte) []byte {
-	protocol, upper := byte(unix.IPPROTO_UDP), make([]byte, lenUDP)
+	protocol, upper := byte(unix.IPPROTO_UDP), make([]byte, inet.LenUDP)
 	if f.tcp {
-		protocol, upper = unix.IPPROTO_TCP, make([]byte, lenTCP+12)
+		protocol, upper = unix.IPPROTO_TCP, make([]byte, inet.LenTCP+12)
 		binary.BigEndian.PutUint32(upper[4:], f.seq)
 		binary.BigEndian.PutUint32(upper[8:], 77)
 		upper[12], upper[13] = 8<<4, flags
@@ -33,7 +34,7 @@ func (f *flow) packet(payload []byte, flags byte) []byte {
 		copy(upper[20:], "\x01\x01\x08\x0a12345678")
 		f.seq += uint32(len(payload))
 	} else {
-		binary.BigEndian.PutUint16(upper[4:], uint16(lenUDP+len(payload)))
+		binary.BigEndian.PutUint16(upper[4:], uint16(inet.LenUDP+len(payload)))
 	}
 	binary.BigEndian.PutUint16(upper, f.port)
 	binary.BigEndian.PutUint16(upper[2:], 9)
@@ -53,15 +54,15 @@ func (f *flow) packet(payload []byte, flags byte) []byte {
 
 func (f *flow) header(protocol byte, payload int) []byte {
 	if f.v6 {
-		ip := make([]byte, lenIPv6)
+		ip := make([]byte, inet.LenIPv6)
 		ip[0], ip[6], ip[7] = 0x60, protocol, 63
 		binary.BigEndian.PutUint16(ip[4:], uint16(payload))
 		ip[8], ip[23], ip[24], ip[39] = 0xfd, 1, 0xfd, 2
 		return ip
 	}
-	ip := make([]byte, lenIPv4)
+	ip := make([]byte, inet.LenIPv4)
 	ip[0], ip[8], ip[9] = 0x45, 63, protocol
-	binary.BigEndian.PutUint16(ip[2:], uint16(lenIPv4+payload))
+	binary.BigEndian.PutUint16(ip[2:], uint16(inet.LenIPv4+payload))
 	binary.BigEndian.PutUint16(ip[4:], f.id)
 	f.id++
 	if f.df {
@@ -234,9 +235,9 @@ func TestMerge(t *testing.T) {
 // headerPort is where the low octet of the source port is.
 func headerPort(p []byte) int {
 	if p[0]>>4 == 6 {
-		return lenIPv6 + 1
+		return inet.LenIPv6 + 1
 	}
-	return lenIPv4 + 1
+	return inet.LenIPv4 + 1
 }
 
 // same compares packets of each flow, in their order.
@@ -323,7 +324,7 @@ func FuzzSplit(f *testing.F) {
 		}
 		link := 0
 		if tap {
-			link = lenEthernet
+			link = inet.LenEthernet
 		}
 		var h header
 		h.get(b)

@@ -6,13 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
-const (
-	lenIPv4, lenIPv6, lenUDP, lenTCP = 20, 40, 8, 20
-
-	flagFIN, flagPSH, flagACK, flagCWR = 0x01, 0x08, 0x10, 0x80
-)
+const flagFIN, flagPSH, flagACK, flagCWR = 0x01, 0x08, 0x10, 0x80
 
 // splitter cuts a super-packet into packets.
 type splitter struct {
@@ -35,13 +32,13 @@ func (s *splitter) begin(in []byte, link int, h header) bool {
 	*s = splitter{link: link, upper: int(h.csumStart), size: int(h.gsoSize)}
 	s.udp = h.gsoType == unix.VIRTIO_NET_HDR_GSO_UDP_L4
 	known := s.udp || h.gsoType == unix.VIRTIO_NET_HDR_GSO_TCPV4 || h.gsoType == unix.VIRTIO_NET_HDR_GSO_TCPV6
-	if !known || s.size == 0 || s.upper < link+lenIPv4 || len(in) < s.upper+lenUDP {
+	if !known || s.size == 0 || s.upper < link+inet.LenIPv4 || len(in) < s.upper+inet.LenUDP {
 		return false
 	}
 	ip := in[link:]
 	switch s.v6 = ip[0]>>4 == 6; {
 	case s.v6:
-		if s.upper < link+lenIPv6 || h.gsoType == unix.VIRTIO_NET_HDR_GSO_TCPV4 {
+		if s.upper < link+inet.LenIPv6 || h.gsoType == unix.VIRTIO_NET_HDR_GSO_TCPV4 {
 			return false
 		}
 		s.fixed = checksum.Pseudo(ip[8:40], s.protocol())
@@ -54,15 +51,15 @@ func (s *splitter) begin(in []byte, link int, h header) bool {
 	default:
 		return false
 	}
-	s.headers, s.checksum = s.upper+lenUDP, s.upper+6
+	s.headers, s.checksum = s.upper+inet.LenUDP, s.upper+6
 	if !s.udp {
-		if len(in) < s.upper+lenTCP {
+		if len(in) < s.upper+inet.LenTCP {
 			return false
 		}
 		s.headers, s.checksum = s.upper+4*int(in[s.upper+12]>>4), s.upper+16
 		s.seq = binary.BigEndian.Uint32(in[s.upper+4:])
 	}
-	if s.headers < s.upper+lenUDP || !s.udp && s.headers < s.upper+lenTCP || s.headers >= len(in) {
+	if s.headers < s.upper+inet.LenUDP || !s.udp && s.headers < s.upper+inet.LenTCP || s.headers >= len(in) {
 		return false
 	}
 	s.in, s.at = in, s.headers
@@ -109,7 +106,7 @@ func (s *splitter) next(out []byte) int {
 // network sets what of the IP header is each packet's own.
 func (s *splitter) network(ip []byte) {
 	if s.v6 {
-		binary.BigEndian.PutUint16(ip[4:], uint16(len(ip)-lenIPv6))
+		binary.BigEndian.PutUint16(ip[4:], uint16(len(ip)-inet.LenIPv6))
 		return
 	}
 	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Super says of a packet what its octets do not: that its checksum has still to be
@@ -102,9 +103,9 @@ func unfinished(p []byte, mtu int) (h header, ok bool) {
 	}
 	segment := p[upper:]
 	switch {
-	case protocol == unix.IPPROTO_TCP && len(segment) >= lenTCP:
+	case protocol == unix.IPPROTO_TCP && len(segment) >= inet.LenTCP:
 		h.csumOffset = 16
-	case protocol == unix.IPPROTO_UDP && len(segment) >= lenUDP:
+	case protocol == unix.IPPROTO_UDP && len(segment) >= inet.LenUDP:
 		h.csumOffset = 6
 	default:
 		return h, false
@@ -123,13 +124,13 @@ func unfinished(p []byte, mtu int) (h header, ok bool) {
 // header but its length. It knows no fragments and no extension headers.
 func upperOf(p []byte) (upper int, protocol byte, acc uint64, ok bool) {
 	switch {
-	case len(p) >= lenIPv4 && p[0]>>4 == 4:
+	case len(p) >= inet.LenIPv4 && p[0]>>4 == 4:
 		upper, protocol = 4*int(p[0]&0xf), p[9]
 		acc, ok = checksum.Pseudo(p[12:20], protocol), int(binary.BigEndian.Uint16(p[2:])) == len(p)
-		ok = ok && upper >= lenIPv4 && binary.BigEndian.Uint16(p[6:])&0xbfff == 0
-	case len(p) >= lenIPv6 && p[0]>>4 == 6:
-		upper, protocol = lenIPv6, p[6]
-		acc, ok = checksum.Pseudo(p[8:40], protocol), int(binary.BigEndian.Uint16(p[4:])) == len(p)-lenIPv6
+		ok = ok && upper >= inet.LenIPv4 && binary.BigEndian.Uint16(p[6:])&0xbfff == 0
+	case len(p) >= inet.LenIPv6 && p[0]>>4 == 6:
+		upper, protocol = inet.LenIPv6, p[6]
+		acc, ok = checksum.Pseudo(p[8:40], protocol), int(binary.BigEndian.Uint16(p[4:])) == len(p)-inet.LenIPv6
 	}
 	return upper, protocol, acc, ok && upper <= len(p)
 }
@@ -140,7 +141,7 @@ func (h *header) cut(p []byte, mtu int) bool {
 	tcp := p[h.csumStart:]
 	size := 4 * int(tcp[12]>>4)
 	headers := int(h.csumStart) + size
-	if size < lenTCP || headers >= mtu || headers >= len(p) {
+	if size < inet.LenTCP || headers >= mtu || headers >= len(p) {
 		return false
 	}
 	h.hdrLen, h.gsoSize, h.gsoType = uint16(headers), uint16(mtu-headers), unix.VIRTIO_NET_HDR_GSO_TCPV4

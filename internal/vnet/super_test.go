@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 const testMTU = 1456
@@ -25,9 +27,9 @@ func naiveSum(b []byte, from uint64) uint16 {
 // unfinishedPacket is an IPv4 or IPv6 packet of TCP or UDP whose checksum field has the
 // sum of the pseudo header.
 func unfinishedPacket(ipv6 bool, protocol byte, payload int) []byte {
-	transport := lenTCP
+	transport := inet.LenTCP
 	if protocol == unix.IPPROTO_UDP {
-		transport = lenUDP
+		transport = inet.LenUDP
 	}
 	var b []byte
 	addresses := 12
@@ -38,7 +40,7 @@ func unfinishedPacket(ipv6 bool, protocol byte, payload int) []byte {
 		addresses = 8
 	} else {
 		b = append(b, 0x45, 0, 0, 0, 0, 1, 0x40, 0, 64, protocol, 0, 0, 10, 6, 0, 2, 10, 64, 0, 1)
-		binary.BigEndian.PutUint16(b[2:], uint16(lenIPv4+transport+payload))
+		binary.BigEndian.PutUint16(b[2:], uint16(inet.LenIPv4+transport+payload))
 	}
 	at := len(b)
 	pseudo := naiveSum(b[addresses:], uint64(protocol)+uint64(transport+payload))
@@ -46,7 +48,7 @@ func unfinishedPacket(ipv6 bool, protocol byte, payload int) []byte {
 	field := 6
 	if protocol == unix.IPPROTO_TCP {
 		field = 16
-		b[at+12] = lenTCP / 4 << 4
+		b[at+12] = inet.LenTCP / 4 << 4
 	}
 	binary.BigEndian.PutUint16(b[at:], 5001)
 	binary.BigEndian.PutUint16(b[at+field:], pseudo)
@@ -59,15 +61,15 @@ func unfinishedPacket(ipv6 bool, protocol byte, payload int) []byte {
 func TestUnfinished(t *testing.T) {
 	const tcp4, tcp6, ecn = unix.VIRTIO_NET_HDR_GSO_TCPV4, unix.VIRTIO_NET_HDR_GSO_TCPV6, unix.VIRTIO_NET_HDR_GSO_ECN
 	withOptions := unfinishedPacket(false, unix.IPPROTO_TCP, 40000)
-	withOptions[lenIPv4+12] = 8 << 4
+	withOptions[inet.LenIPv4+12] = 8 << 4
 	withCWR := unfinishedPacket(true, unix.IPPROTO_TCP, 40000)
-	withCWR[lenIPv6+13] = flagCWR
+	withCWR[inet.LenIPv6+13] = flagCWR
 	fragment := unfinishedPacket(false, unix.IPPROTO_TCP, 100)
 	fragment[6] = 0x20
 	noOffset := unfinishedPacket(false, unix.IPPROTO_TCP, 40000)
-	noOffset[lenIPv4+12] = 4 << 4
+	noOffset[inet.LenIPv4+12] = 4 << 4
 	other := unfinishedPacket(false, unix.IPPROTO_TCP, 100)
-	other[lenIPv4+16]++
+	other[inet.LenIPv4+16]++
 	for _, tc := range []struct {
 		name string
 		in   []byte
@@ -124,8 +126,8 @@ func TestUnfinishedFull(t *testing.T) {
 	taken := 0
 	for word := range 1 << 16 {
 		b := unfinishedPacket(false, unix.IPPROTO_TCP, 8)
-		binary.BigEndian.PutUint16(b[lenIPv4+lenTCP:], uint16(word))
-		complete(b, header{csumStart: lenIPv4, csumOffset: 16})
+		binary.BigEndian.PutUint16(b[inet.LenIPv4+inet.LenTCP:], uint16(word))
+		complete(b, header{csumStart: inet.LenIPv4, csumOffset: 16})
 		want := hex.EncodeToString(b)
 		h, ok := unfinished(b, testMTU)
 		if !ok {

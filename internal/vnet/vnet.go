@@ -26,16 +26,17 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 const (
 	cloneDevice = "/dev/net/tun"
 
-	lenHeader   = 10 // struct virtio_net_hdr
-	lenEthernet = 14
+	lenHeader = 10 // struct virtio_net_hdr
 
 	// MaxPacket is how many octets of a buffer a Reader may use behind its headroom.
-	MaxPacket = 1<<16 + lenEthernet
+	MaxPacket = 1<<16 + inet.LenEthernet
 )
 
 // Config says which device is meant.
@@ -164,7 +165,7 @@ func attachPersistent(fd int, request *unix.Ifreq) error {
 // link returns how many octets of link header a packet has here.
 func (d *Device) link() int {
 	if d.TAP {
-		return lenEthernet
+		return inet.LenEthernet
 	}
 	return 0
 }

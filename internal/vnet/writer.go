@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Writer gives batches of packets to a queue. Packets of a flow that came one behind the
@@ -13,7 +15,7 @@ import (
 // a queue may be used at once.
 type Writer struct {
 	queue   *Queue
-	link    [lenEthernet]byte // of what Add is given, on a TAP device; its type is set
+	link    [inet.LenEthernet]byte // of what Add is given, on a TAP device; its type is set
 	packets [][]byte
 	next    []int32 // the packet behind, of the same super-packet; -1: none
 	items   []item  // what is written: packets and super-packets
@@ -30,7 +32,7 @@ const flowSlots = 256
 
 // item is a packet, or a super-packet that grows.
 type item struct {
-	header      [lenHeader + lenEthernet]byte
+	header      [lenHeader + inet.LenEthernet]byte
 	prefix      int // octets of header
 	first, last int32
 	count       int
@@ -98,7 +100,7 @@ func (w *Writer) begin(packet []byte) *item {
 	i := &w.items[len(w.items)-1]
 	*i = item{first: n, last: n, count: 1, octets: len(packet), prefix: lenHeader}
 	if w.queue.device.TAP {
-		i.prefix = lenHeader + lenEthernet
+		i.prefix = lenHeader + inet.LenEthernet
 		copy(i.header[lenHeader:], w.link[:])
 		i.header[lenHeader+12], i.header[lenHeader+13] = 0x08, 0x00
 		if packet[0]>>4 == 6 {

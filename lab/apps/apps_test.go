@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/procfs"
 )
 
 // forth, back and reverse are what matters of iperf3 3.12's JSON of UDP.
@@ -123,10 +124,7 @@ func TestParseCurl(t *testing.T) {
 }
 
 func TestHasPort(t *testing.T) {
-	const table = `  sl  local_address rem_address   st tx_queue
-   0: 0100007F:0050 00000000:0000 0A 00000000:00000000
-   1: 0100007F:1451 0100007F:9999 01 00000000:00000000
-`
+	table := procfs.NetIPSocket{{LocalPort: 80, St: 10}, {LocalPort: 5201, RemPort: 0x9999, St: 1}}
 	for _, tc := range []struct {
 		tcp  bool
 		port uint16

@@ -2,11 +2,11 @@ package apps
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/lab/topology"
 )
@@ -40,28 +40,23 @@ func listening(ctx context.Context, ns *topology.Namespace, p *Process, protocol
 // listens reports whether a program has a port of a namespace, "tcp" or "udp", of
 // IPv4 or IPv6.
 func listens(ns *topology.Namespace, protocol string, port uint16) (bool, error) {
+	read := topology.UDPSockets
+	if protocol == "tcp" {
+		read = topology.TCPSockets
+	}
 	var has bool
 	err := ns.Do(func() error {
-		for _, table := range []string{protocol, protocol + "6"} {
-			text, err := os.ReadFile("/proc/thread-self/net/" + table)
-			if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
-				return err
-			}
-			has = has || hasPort(string(text), protocol == "tcp", port)
-		}
-		return nil
+		sockets, err := read()
+		has = hasPort(sockets, protocol == "tcp", port)
+		return err
 	})
 	return has, err
 }
 
-// hasPort looks for a local port in a table as /proc/net/tcp: local address and port
-// are the second column, the state is the fourth. Source: proc(5).
-func hasPort(table string, tcp bool, port uint16) bool {
-	const listen = "0A" // TCP_LISTEN
-	suffix := fmt.Sprintf(":%04X", port)
-	for line := range strings.Lines(table) {
-		f := strings.Fields(line)
-		if len(f) > 3 && strings.HasSuffix(f[1], suffix) && (!tcp || f[3] == listen) {
+// hasPort looks for a local port, of TCP one that listens.
+func hasPort(sockets procfs.NetIPSocket, tcp bool, port uint16) bool {
+	for _, s := range sockets {
+		if s.LocalPort == uint64(port) && (!tcp || s.St == unix.BPF_TCP_LISTEN) {
 			return true
 		}
 	}

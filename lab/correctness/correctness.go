@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/gtpu"
 	"github.com/plumbline-upf/plumbline/lab/dut"
 	"github.com/plumbline-upf/plumbline/lab/n4load"
 	"github.com/plumbline-upf/plumbline/lab/report"
@@ -195,13 +196,11 @@ func (b *bed) build(ctx context.Context) error {
 	return err
 }
 
-const gtpuPort = 2152
-
 // listenGTPU holds the gNB's GTP-U port, so that nobody answers that it is
 // closed.
 func listenGTPU(t *topology.Topology) (conn *net.UDPConn, err error) {
 	err = t.GNB.Do(func() (err error) {
-		conn, err = net.ListenUDP("udp", &net.UDPAddr{IP: t.N3.Peer.Address.Addr().AsSlice(), Port: gtpuPort})
+		conn, err = net.ListenUDP("udp", &net.UDPAddr{IP: t.N3.Peer.Address.Addr().AsSlice(), Port: gtpu.Port})
 		return err
 	})
 	return conn, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/lab/generator"
 	"github.com/plumbline-upf/plumbline/lab/meter"
 	"github.com/plumbline-upf/plumbline/lab/report"
@@ -19,9 +20,8 @@ import (
 // Octets of the user packets' IPv4 and UDP headers, and of what frames have
 // around user packets.
 const (
-	userHeaders = 20 + 8
-	etherOctets = 14
-	tunnelled   = etherOctets + 20 + 8 + 16 // with a PDU Session Container
+	userHeaders = inet.LenIPv4 + inet.LenUDP
+	tunnelled   = inet.LenEthernet + inet.LenIPv4 + inet.LenUDP + 16 // with a PDU Session Container
 )
 
 const (

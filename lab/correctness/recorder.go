@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/lab/generator"
 	"github.com/plumbline-upf/plumbline/lab/topology"
 )
@@ -115,8 +116,8 @@ func arrival(control []byte) int64 {
 
 // parse takes frames of our run and End Markers.
 func (r *recorder) parse(b []byte) (f frame, ok bool) {
-	const outer = etherOctets + 20 + 8
-	if len(b) < outer || b[23] != unix.IPPROTO_UDP || binary.BigEndian.Uint16(b[36:]) != gtpuPort {
+	const outer = inet.LenEthernet + 20 + 8
+	if len(b) < outer || b[23] != unix.IPPROTO_UDP || binary.BigEndian.Uint16(b[36:]) != gtpu.Port {
 		return f, false
 	}
 	h, err := gtpu.Parse(b[outer:])

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/stats"
 	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
@@ -52,6 +53,5 @@ func median(values []int64) (mid, highest int64) {
 	if len(values) == 0 {
 		return 0, 0
 	}
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[len(sorted)/2], sorted[len(sorted)-1]
+	return stats.Middle(values), slices.Max(values)
 }

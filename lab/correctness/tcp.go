@@ -8,6 +8,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/lab/tcp"
 )
@@ -102,7 +103,7 @@ func pass(ctx context.Context, d time.Duration) error {
 // userOctets returns what reads how many octets of user packets have left the
 // UPF, by the counters of the device behind it.
 func (b *bed) userOctets(d report.Direction) func() (octets uint64, at int64, err error) {
-	port, around := b.topology.N6.Peer, uint64(etherOctets)
+	port, around := b.topology.N6.Peer, uint64(inet.LenEthernet)
 	if d == report.Downlink {
 		port, around = b.topology.N3.Peer, tunnelled
 	}

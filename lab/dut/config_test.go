@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/procfs"
 
 	"github.com/plumbline-upf/plumbline/lab/topology"
 )
@@ -121,10 +122,10 @@ func TestCommon(t *testing.T) {
 }
 
 func TestHasSocket(t *testing.T) {
-	const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
-  100: 0100040A:2265 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 1 2 0 0
-  200: 00000000:0868 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 1 2 0 0
-`
+	table := procfs.NetIPSocket{
+		{LocalAddr: net.IPv4(10, 4, 0, 1).To4(), LocalPort: 8805}, {LocalAddr: net.IPv4zero.To4(), LocalPort: 2152},
+		{LocalAddr: net.IPv6zero, LocalPort: 2153}, // may be of IPv6 only
+	}
 	for in, want := range map[string]bool{"10.4.0.1:8805": true, "10.4.0.2:8805": false, "10.3.0.1:2152": true, "10.4.0.1:2153": false} {
 		if got := hasSocket(table, netip.MustParseAddrPort(in)); got != want {
 			t.Errorf("%s: got %v, want %v", in, got, want)

@@ -2,18 +2,17 @@ package dut
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
@@ -119,28 +118,23 @@ func heartbeat(conn *net.UDPConn, sequence uint32) (answered bool, err error) {
 
 // listens says whether the UPF's sockets for N4 and for GTP-U on N3 are there.
 func (d *Instance) listens() (bool, error) {
-	var table []byte
+	var sockets procfs.NetIPSocket
 	err := d.Place.do(func() (err error) {
-		table, err = os.ReadFile("/proc/thread-self/net/udp")
+		sockets, err = topology.UDPSockets()
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	sockets := string(table)
 	return hasSocket(sockets, netip.AddrPortFrom(d.Place.N4UPF, pfcp.Port)) &&
 		hasSocket(sockets, netip.AddrPortFrom(d.Place.N3.UPF.Address.Addr(), gtpu.Port)), nil
 }
 
-// hasSocket says whether a table as /proc/net/udp has a socket that takes what
-// is sent to local. Addresses are there as the kernel has them in memory, as one
-// hexadecimal number, and ports in host order. Source: proc(5).
-func hasSocket(table string, local netip.AddrPort) bool {
-	address := local.Addr().As4()
-	own := fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(address[:]), local.Port())
-	any := fmt.Sprintf("%08X:%04X", 0, local.Port())
-	for line := range strings.Lines(table) {
-		if f := strings.Fields(line); len(f) > 1 && (f[1] == own || f[1] == any) {
+// hasSocket says whether one of the sockets takes what is sent to local.
+func hasSocket(sockets procfs.NetIPSocket, local netip.AddrPort) bool {
+	for _, s := range sockets {
+		address, _ := netip.AddrFromSlice(s.LocalAddr)
+		if s.LocalPort == uint64(local.Port()) && (address.Unmap() == local.Addr() || address == netip.IPv4Unspecified()) {
 			return true
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // tick is the unit of times in /proc: the kernel's USER_HZ is 100 on every
@@ -26,16 +28,12 @@ func (d *Instance) CPUTime() (time.Duration, error) {
 	}
 	var sum time.Duration
 	for _, pid := range pids {
-		b, err := os.ReadFile(proc(pid, "stat"))
+		used, err := ProcessTime(pid)
 		if ended(err) && pid != d.PID() {
 			continue
 		}
 		if err != nil {
 			return 0, fmt.Errorf("dut: %w", err)
-		}
-		used, err := parseCPUTime(string(b))
-		if err != nil {
-			return 0, err
 		}
 		sum += used
 	}
@@ -67,24 +65,14 @@ func (d *Instance) processes() ([]int, error) {
 	return list, nil
 }
 
-// parseCPUTime reads fields 14 (utime) and 15 (stime) of /proc/pid/stat. The
-// second field, the program's name in parentheses, may hold anything.
-func parseCPUTime(stat string) (time.Duration, error) {
-	const state, utime, stime = 3, 14, 15
-	after := stat[strings.LastIndexByte(stat, ')')+1:]
-	fields := strings.Fields(after)
-	if len(fields) <= stime-state {
-		return 0, fmt.Errorf("dut: /proc/pid/stat of %d fields: want %d", len(fields), stime-state+1)
+// ProcessTime returns the user and system time that a process has used.
+func ProcessTime(pid int) (time.Duration, error) {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, err
 	}
-	var ticks uint64
-	for _, s := range []string{fields[utime-state], fields[stime-state]} {
-		n, err := strconv.ParseUint(s, 10, 62)
-		if err != nil {
-			return 0, fmt.Errorf("dut: /proc/pid/stat: %w", err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * tick, nil
+	stat, err := p.Stat()
+	return time.Duration(stat.UTime+stat.STime) * tick, err
 }
 
 // Memory is what the UPF's processes occupy.

@@ -1,29 +1,33 @@
 package dut
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-func TestParseCPUTime(t *testing.T) {
-	for _, tc := range []struct {
-		name, in string
-		want     time.Duration
-		fails    bool
-	}{
-		{name: "plain", in: "17 (plumb) S 1 17 17 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 9 0", want: 3 * time.Second},
-		{name: "name with parenthesis and spaces", in: "17 (a) b (c) S 1 17 17 0 -1 4194560 100 0 0 0 1 1 0 0", want: 20 * time.Millisecond},
-		{name: "cut off", in: "17 (plumb) S 1 17 17 0", fails: true},
-		{name: "not a number", in: "17 (plumb) S 1 17 17 0 -1 4194560 100 0 0 0 x 50 0 0", fails: true},
-		{name: "empty", in: "", fails: true},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got, err := parseCPUTime(tc.in)
-			if got != tc.want || (err != nil) != tc.fails {
-				t.Errorf("got %v, %v; want %v, error %v", got, err, tc.want, tc.fails)
-			}
-		})
+// TestProcessTime reads the same as getrusage(2), as far as ticks tell.
+func TestProcessTime(t *testing.T) {
+	var before, after unix.Rusage
+	used := func(r *unix.Rusage) time.Duration {
+		if err := unix.Getrusage(unix.RUSAGE_SELF, r); err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	}
+	for used(&before) < 5*tick { // more than no time at all
+	}
+	least := used(&before)
+	got, err := ProcessTime(os.Getpid())
+	most := used(&after)
+	if err != nil || got < least-2*tick || got > most+2*tick {
+		t.Errorf("got %v, %v; want %v to %v", got, err, least, most)
+	}
+	if _, err := ProcessTime(1 << 30); !ended(err) {
+		t.Errorf("a process that is not there: got %v", err)
 	}
 }
 

@@ -12,16 +12,12 @@ import (
 
 	"github.com/plumbline-upf/plumbline/gtpu"
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/lab/generator"
 )
 
-// Octets of headers.
-const (
-	ether = 14
-	ipv4  = 20
-	udp   = 8
-	gtp   = 16 // with a PDU Session Container
-)
+// gtp is the octets of a GTP-U header with a PDU Session Container.
+const gtp = 16
 
 // plane forwards in one direction.
 type plane struct {
@@ -106,7 +102,7 @@ func (p *plane) forward(b []byte) (frame []byte, sequence uint64, ok bool) {
 	if p.Octets > 0 && len(user) > p.Octets {
 		return nil, 0, false
 	}
-	if stamp, err := generator.DecodeStamp(user[ipv4+udp:]); err == nil {
+	if stamp, err := generator.DecodeStamp(user[inet.LenIPv4+inet.LenUDP:]); err == nil {
 		return frame, stamp.Sequence, true
 	}
 	p.others++
@@ -116,14 +112,14 @@ func (p *plane) forward(b []byte) (frame []byte, sequence uint64, ok bool) {
 // user is where the user packet begins in a frame that leaves.
 func (p *plane) user() int {
 	if p.uplink {
-		return ether
+		return inet.LenEthernet
 	}
-	return ether + ipv4 + udp + gtp
+	return inet.LenEthernet + inet.LenIPv4 + inet.LenUDP + gtp
 }
 
 func (p *plane) decapsulate(b []byte) ([]byte, bool) {
-	const outer = ether + ipv4 + udp
-	if len(b) < outer+gtp || b[ether+9] != unix.IPPROTO_UDP || binary.BigEndian.Uint16(b[ether+ipv4+2:]) != gtpu.Port {
+	const outer = inet.LenEthernet + inet.LenIPv4 + inet.LenUDP
+	if len(b) < outer+gtp || b[inet.LenEthernet+9] != unix.IPPROTO_UDP || binary.BigEndian.Uint16(b[inet.LenEthernet+inet.LenIPv4+2:]) != gtpu.Port {
 		return nil, false
 	}
 	h, err := gtpu.Parse(b[outer:])
@@ -134,15 +130,15 @@ func (p *plane) decapsulate(b []byte) ([]byte, bool) {
 	_, known := p.table.byTEID[h.TEID()]
 	p.table.mu.Unlock()
 	user := b[outer+len(h):]
-	if !known || len(user) < ipv4+udp {
+	if !known || len(user) < inet.LenIPv4+inet.LenUDP {
 		return nil, false
 	}
 	return append(header(p.N6PeerMAC, p.N6MAC), user...), true
 }
 
 func (p *plane) encapsulate(b []byte) ([]byte, bool) {
-	user := b[ether:]
-	if len(user) < ipv4+udp {
+	user := b[inet.LenEthernet:]
+	if len(user) < inet.LenIPv4+inet.LenUDP {
 		return nil, false
 	}
 	ue := netip.AddrFrom4([4]byte(user[16:20]))
@@ -155,14 +151,14 @@ func (p *plane) encapsulate(b []byte) ([]byte, bool) {
 	be := binary.BigEndian
 	f := header(p.N3PeerMAC, p.N3MAC)
 	f = append(f, 0x45, 0)
-	f = be.AppendUint16(f, uint16(ipv4+udp+gtp+len(user)))
+	f = be.AppendUint16(f, uint16(inet.LenIPv4+inet.LenUDP+gtp+len(user)))
 	f = append(f, 0, 0, 0, 0, 64, unix.IPPROTO_UDP, 0, 0)
 	f = append(f, p.N3Address.AsSlice()...)
 	f = append(f, p.GNB.AsSlice()...)
-	be.PutUint16(f[ether+10:], checksum.Of(f[ether:ether+ipv4]))
+	be.PutUint16(f[inet.LenEthernet+10:], checksum.Of(f[inet.LenEthernet:inet.LenEthernet+inet.LenIPv4]))
 	f = be.AppendUint16(f, gtpu.Port)
 	f = be.AppendUint16(f, gtpu.Port)
-	f = be.AppendUint16(f, uint16(udp+gtp+len(user)))
+	f = be.AppendUint16(f, uint16(inet.LenUDP+gtp+len(user)))
 	f = append(f, 0, 0)
 	f = append(f, 0x34, 255) // version 1, extension header; G-PDU
 	f = be.AppendUint16(f, uint16(gtp-8+len(user)))

@@ -4,16 +4,13 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"slices"
+
+	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
-// Header lengths in octets.
-const (
-	etherOctets = 14
-	ip4Octets   = 20
-	ip6Octets   = 40
-	udpOctets   = 8
-	gtpuOctets  = 16 // with sequence number word and PDU Session Container
-)
+// gtpuOctets are those of a GTP-U header with sequence number word and PDU Session Container.
+const gtpuOctets = 16
 
 // frame is a frame of one length of a stream, or of a replay, with the fields of the
 // session and the stamp 0 but for its head, and what of its checksums does not change.
@@ -38,7 +35,7 @@ func newFrame(c *Config, server netip.Addr, stream uint16, payload int) frame {
 	user := userPacket(c, server, stream, payload)
 	headers := len(user) - payload
 	f := frame{headers: headers, check: headers - 2, short: payload < StampOctets}
-	f.finish(c, server, protocolUDP, user, headers-udpOctets)
+	f.finish(c, server, inet.ProtoUDP, user, headers-inet.LenUDP)
 	return f
 }
 
@@ -56,20 +53,14 @@ func (f *frame) finish(c *Config, server netip.Addr, protocol uint8, user []byte
 		return
 	}
 	gnb, upf := c.Link.Peer.Address.Addr(), c.Link.UPF.Address.Addr()
-	outer := ip4(gnb, upf, udpOctets+gtpuOctets+len(user))
+	outer := ip4(gnb, upf, inet.LenUDP+gtpuOctets+len(user))
 	mark(outer, f.dscp)
 	fixIPv4(outer)
-	outer = append(outer, udpHeader(gtpuPort, gtpuOctets+len(user))...)
+	outer = append(outer, udpHeader(gtpu.Port, gtpuOctets+len(user))...)
 	outer = append(outer, gtpuHeader(len(user))...)
-	f.outerSum = uint32(sum(gnb.AsSlice()) + pseudoSum(upf, protocolUDP, udpOctets+gtpuOctets+len(user)) + sum(outer[ip4Octets:]))
+	f.outerSum = uint32(sum(gnb.AsSlice()) + pseudoSum(upf, inet.ProtoUDP, inet.LenUDP+gtpuOctets+len(user)) + sum(outer[inet.LenIPv4:]))
 	f.octets = slices.Concat(appendEtherType(ether, gnb), outer, user)
 }
-
-// IP protocols.
-const (
-	protocolTCP = 6
-	protocolUDP = 17
-)
 
 // stampEnd is where the padding begins.
 func (f *frame) stampEnd() int {
@@ -81,14 +72,12 @@ func (f *frame) stampEnd() int {
 
 const hopLimit = 64
 
-const gtpuPort = 2152 // Source: TS 29.281 V18.1.0, 4.4.2.
-
 // offset is where the user packet begins in a frame.
 func (c *Config) offset() int {
 	if c.Direction == Downlink {
-		return etherOctets
+		return inet.LenEthernet
 	}
-	return etherOctets + ip4Octets + udpOctets + gtpuOctets
+	return inet.LenEthernet + inet.LenIPv4 + inet.LenUDP + gtpuOctets
 }
 
 // userPacket returns the packet between UE and server, with the UE's address and
@@ -101,7 +90,7 @@ func userPacket(c *Config, server netip.Addr, stream uint16, payload int) []byte
 	if c.Direction == Downlink {
 		src, dst = dst, src
 	}
-	packet := ip(src, dst, udpOctets+payload)
+	packet := ip(src, dst, inet.LenUDP+payload)
 	packet = append(packet, udpHeader(Port, payload)...)
 	end := len(packet) + payload
 	if payload < StampOctets {
@@ -124,11 +113,11 @@ func appendEtherType(b []byte, a netip.Addr) []byte {
 
 // ip4 returns an IPv4 header for UDP with checksum 0. Source: RFC 791, 3.1.
 func ip4(src, dst netip.Addr, payload int) []byte {
-	b := make([]byte, ip4Octets)
-	b[0] = 4<<4 | ip4Octets/4
-	binary.BigEndian.PutUint16(b[2:], uint16(ip4Octets+payload))
+	b := make([]byte, inet.LenIPv4)
+	b[0] = 4<<4 | inet.LenIPv4/4
+	binary.BigEndian.PutUint16(b[2:], uint16(inet.LenIPv4+payload))
 	binary.BigEndian.PutUint16(b[6:], 1<<14) // don't fragment
-	b[8], b[9] = hopLimit, protocolUDP
+	b[8], b[9] = hopLimit, inet.ProtoUDP
 	copy(b[12:], src.AsSlice())
 	copy(b[16:], dst.AsSlice())
 	return b
@@ -136,10 +125,10 @@ func ip4(src, dst netip.Addr, payload int) []byte {
 
 // ip6 returns an IPv6 header for UDP. Source: RFC 8200, 3.
 func ip6(src, dst netip.Addr, payload int) []byte {
-	b := make([]byte, ip6Octets)
+	b := make([]byte, inet.LenIPv6)
 	b[0] = 6 << 4
 	binary.BigEndian.PutUint16(b[4:], uint16(payload))
-	b[6], b[7] = protocolUDP, hopLimit
+	b[6], b[7] = inet.ProtoUDP, hopLimit
 	copy(b[8:], src.AsSlice())
 	copy(b[24:], dst.AsSlice())
 	return b
@@ -147,10 +136,10 @@ func ip6(src, dst netip.Addr, payload int) []byte {
 
 // udpHeader returns a header with port at both ends and checksum 0.
 func udpHeader(port uint16, payload int) []byte {
-	b := make([]byte, 0, udpOctets)
+	b := make([]byte, 0, inet.LenUDP)
 	b = binary.BigEndian.AppendUint16(b, port)
 	b = binary.BigEndian.AppendUint16(b, port)
-	b = binary.BigEndian.AppendUint16(b, uint16(udpOctets+payload))
+	b = binary.BigEndian.AppendUint16(b, uint16(inet.LenUDP+payload))
 	return append(b, 0, 0)
 }
 

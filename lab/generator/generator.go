@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/netdev"
 	"github.com/plumbline-upf/plumbline/lab/topology"
 )
@@ -138,7 +139,7 @@ func (g *Generator) checkDevice() error {
 		if device.Flags&net.FlagUp == 0 {
 			return fmt.Errorf("%s of %s: is down", port.Device, port.Namespace.Name)
 		}
-		if packet := g.FrameOctets() - etherOctets; packet > device.MTU {
+		if packet := g.FrameOctets() - inet.LenEthernet; packet > device.MTU {
 			return fmt.Errorf("packet of %d octets on %s of %s: its MTU is %d",
 				packet, port.Device, port.Namespace.Name, device.MTU)
 		}

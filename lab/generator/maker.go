@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // maker makes the frames of a generator in user space, octet for octet as
@@ -133,8 +134,8 @@ func (c *Config) write(b []byte, f *frame, s *Session, stamp *Stamp) {
 	if c.Direction == Downlink {
 		return
 	}
-	outer := b[etherOctets:]
-	udp, gtpu := outer[ip4Octets:], outer[ip4Octets+udpOctets:]
+	outer := b[inet.LenEthernet:]
+	udp, gtpu := outer[inet.LenIPv4:], outer[inet.LenIPv4+inet.LenUDP:]
 	binary.BigEndian.PutUint32(gtpu[4:], s.TEID)
 	gtpu[14] = stamp.QFI
 	if f.dscp == 0 {
@@ -178,7 +179,7 @@ func mark(ip []byte, dscp uint8) {
 // fixIPv4 sets the header checksum.
 func fixIPv4(ip []byte) {
 	ip[10], ip[11] = 0, 0
-	binary.BigEndian.PutUint16(ip[10:], checksum.Of(ip[:ip4Octets]))
+	binary.BigEndian.PutUint16(ip[10:], checksum.Of(ip[:inet.LenIPv4]))
 }
 
 // complement is the UDP checksum of a sum, in the byte order of the machine; never 0,

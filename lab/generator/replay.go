@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // ReplayPacket is a user packet that is sent as it is, but for addresses, checksums, the
@@ -35,22 +37,22 @@ func (p *ReplayPacket) segment() (protocol uint8, l4, payload, check int, err er
 	switch {
 	case len(ip) > MaxReplayOctets:
 		return 0, 0, 0, 0, fmt.Errorf("packet of %d octets: want %d at most", len(ip), MaxReplayOctets)
-	case len(ip) >= ip4Octets && ip[0] == 4<<4|ip4Octets/4 && int(binary.BigEndian.Uint16(ip[2:])) == len(ip):
-		protocol, l4 = ip[9], ip4Octets
-	case len(ip) >= ip6Octets && ip[0]>>4 == 6 && int(binary.BigEndian.Uint16(ip[4:]))+ip6Octets == len(ip):
-		protocol, l4 = ip[6], ip6Octets
+	case len(ip) >= inet.LenIPv4 && ip[0] == 4<<4|inet.LenIPv4/4 && int(binary.BigEndian.Uint16(ip[2:])) == len(ip):
+		protocol, l4 = ip[9], inet.LenIPv4
+	case len(ip) >= inet.LenIPv6 && ip[0]>>4 == 6 && int(binary.BigEndian.Uint16(ip[4:]))+inet.LenIPv6 == len(ip):
+		protocol, l4 = ip[6], inet.LenIPv6
 	default:
 		return 0, 0, 0, 0, errors.New("no whole IPv4 packet without options nor IPv6 packet")
 	}
 	switch {
-	case protocol == protocolUDP:
-		payload, check = l4+udpOctets, l4+6
-	case protocol == protocolTCP && len(ip) > l4+12:
+	case protocol == inet.ProtoUDP:
+		payload, check = l4+inet.LenUDP, l4+6
+	case protocol == inet.ProtoTCP && len(ip) > l4+12:
 		payload, check = l4+int(ip[l4+12]>>4)*4, l4+16
 	default:
 		return 0, 0, 0, 0, fmt.Errorf("protocol %d: want TCP or UDP", protocol)
 	}
-	if payload < l4+udpOctets || payload < check+2 || len(ip) < payload+ShortStampOctets {
+	if payload < l4+inet.LenUDP || payload < check+2 || len(ip) < payload+ShortStampOctets {
 		return 0, 0, 0, 0, fmt.Errorf("no room for a stamp behind %d octets of %d", payload, len(ip))
 	}
 	return protocol, l4, payload, check, nil
@@ -118,7 +120,7 @@ func newReplayFrame(c *Config, s *Stream, p *ReplayPacket) frame {
 	}
 	rewriteHeader(user, server, c.Direction)
 	clear(user[check : check+2])
-	if protocol == protocolUDP {
+	if protocol == inet.ProtoUDP {
 		binary.BigEndian.PutUint16(user[l4+4:], uint16(len(user)-l4))
 	}
 	short := len(user)-payload < StampOctets

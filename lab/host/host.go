@@ -3,13 +3,11 @@
 package host
 
 import (
-	"bufio"
-	"bytes"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/internal/verifier"
@@ -25,13 +23,14 @@ func Describe(version, commit, commandLine string) report.Host {
 	if unix.Uname(&uts) == nil {
 		kernel = unix.ByteSliceToString(uts.Release[:])
 	}
+	model, octets := cpuAndMemory()
 	return report.Host{
 		OS:           osName(readFile("/etc/os-release")),
 		Kernel:       kernel,
 		Arch:         runtime.GOARCH,
-		CPUModel:     keyed(readFile("/proc/cpuinfo"), "model name", ":"),
+		CPUModel:     model,
 		CPUs:         runtime.NumCPU(),
-		MemoryOctets: memoryOctets(readFile("/proc/meminfo")),
+		MemoryOctets: octets,
 		BPFJIT:       bpfJIT(readFile("/proc/sys/net/core/bpf_jit_enable"), readFile("/proc/sys/net/core/bpf_jit_harden"), verifier.Compiled),
 		SpectreV2:    orUnknown(readFile("/sys/devices/system/cpu/vulnerabilities/spectre_v2")),
 		GoVersion:    runtime.Version(),
@@ -56,29 +55,29 @@ func orUnknown(s string) string {
 	return s
 }
 
-// keyed returns what stands behind the first "key<separator>" of a file of such
-// lines.
-func keyed(text, key, separator string) string {
-	lines := bufio.NewScanner(bytes.NewReader([]byte(text)))
-	for lines.Scan() {
-		k, v, ok := strings.Cut(lines.Text(), separator)
-		if ok && strings.TrimSpace(k) == key {
-			return orUnknown(strings.TrimSpace(v))
+func osName(release string) string {
+	for line := range strings.Lines(release) {
+		if name, ok := strings.CutPrefix(line, "PRETTY_NAME="); ok {
+			return orUnknown(strings.Trim(strings.TrimSpace(name), `"`))
 		}
 	}
 	return "unknown"
 }
 
-func osName(release string) string {
-	return strings.Trim(keyed(release, "PRETTY_NAME", "="), `"`)
-}
-
-func memoryOctets(meminfo string) uint64 {
-	kib, err := strconv.ParseUint(strings.TrimSuffix(keyed(meminfo, "MemTotal", ":"), " kB"), 10, 50)
+// cpuAndMemory returns the model of the first CPU, and all octets of memory; "unknown" and
+// 0 if /proc does not say.
+func cpuAndMemory() (model string, octets uint64) {
+	proc, err := procfs.NewDefaultFS()
 	if err != nil {
-		return 0
+		return "unknown", 0
 	}
-	return kib << 10
+	if cpus, err := proc.CPUInfo(); err == nil && len(cpus) > 0 {
+		model = cpus[0].ModelName
+	}
+	if memory, err := proc.Meminfo(); err == nil && memory.MemTotalBytes != nil {
+		octets = *memory.MemTotalBytes
+	}
+	return orUnknown(model), octets
 }
 
 // bpfJIT puts net.core.bpf_jit_enable and _harden into words. Network namespaces other than

@@ -187,7 +187,7 @@ func (b *bed) judgeChange(e *report.InteropEcho) (report.Outcome, string) {
 	return report.Pass, seen
 }
 
-// judgeCommand fails a step whose command failed, whatever packets did.
+// judgeCommand fails a step whose command failed, regardless of the packets.
 func judgeCommand(row *report.InteropStep) {
 	if row.Command.Failed != "" {
 		row.Result, row.Seen = report.Fail, fmt.Sprintf("%s; command: %s", row.Seen, row.Command.Failed)

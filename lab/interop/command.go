@@ -18,7 +18,7 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/scratch"
 )
 
-// placeholders are what stands for a UE in a command.
+// placeholders are replaced by the values of a UE in a command.
 var placeholders = []string{"{ue}", "{namespace}", "{number}", "{ipv4}", "{ipv6}"}
 
 // ofUE reports whether a command is about one UE.
@@ -38,9 +38,9 @@ func (u *ue) fill(command string) string {
 
 const maxSaid = 200 // octets of a command's last words
 
-// execute runs a command with /bin/sh. What it starts in the background goes on, as a UPF
-// has to that it starts again; if it takes too long, or ctx is done, its whole process
-// group is killed. Its output goes to a file: a pipe would end whatever still writes to it.
+// execute runs a command with /bin/sh. Its background processes keep running, such as a UPF that it
+// restarts; if it takes too long, or ctx is done, its whole process group is killed. Its output
+// goes to a file: closing a pipe would kill processes that still write to it.
 func execute(ctx context.Context, line string, limit time.Duration) (c *report.InteropCommand) {
 	c = &report.InteropCommand{Line: line}
 	began := time.Now()

@@ -93,7 +93,7 @@ type Config struct {
 	Commands                 map[Change]string // for /bin/sh
 	Settle, CommandTime      time.Duration     // after a command, and for it
 	Gap                      time.Duration     // longest that a change may take; 0: it may lose nothing
-	UPF                      *upf.Client       // of a UPF of ours; nil: it is not asked
+	UPF                      *upf.Client       // of plumb upf; nil: not queried
 	Host                     report.Host
 	OnStep                   func(report.Step) // is called at the start of each step; may be nil
 }

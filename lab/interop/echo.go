@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/lab/topology"
 )
@@ -93,7 +94,7 @@ func (s *series) options(fd int) error {
 	if !s.whole {
 		return nil
 	}
-	// PROBE sends with DF whatever path MTU the kernel has learnt.
+	// PROBE sends with DF, regardless of the path MTU known to the kernel.
 	if s.version() == 4 {
 		return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE)
 	}
@@ -218,7 +219,7 @@ const lastRequests = 5
 
 func (p *pinger) account() *report.InteropEcho {
 	e := &report.InteropEcho{
-		Octets: headerOctets(p.message.version) + lenICMP + p.message.size, Sent: len(p.sent), Received: len(p.sent) - p.open,
+		Octets: headerOctets(p.message.version) + inet.LenICMP + p.message.size, Sent: len(p.sent), Received: len(p.sent) - p.open,
 		Damaged: p.damaged, Duplicated: p.twice, Unsent: p.unsent, Error: p.refused,
 	}
 	if len(p.sent) == 0 {

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Types and codes of ICMP. Source: RFC 792; RFC 4443, 3 and 4.
@@ -16,20 +17,18 @@ const (
 	fragmentationNeeded                                 = 4
 )
 
-// Octets of headers.
+// Octets of what an echo request carries.
 const (
-	lenIPv4, lenIPv6 = 20, 40
-	lenICMP, lenUDP  = 8, 8
-	lenToken         = 8
-	minPayload       = lenToken + 2
+	lenToken   = 8
+	minPayload = lenToken + 2
 )
 
 // headerOctets is how much of a packet is IP's.
 func headerOctets(version int) int {
 	if version == 6 {
-		return lenIPv6
+		return inet.LenIPv6
 	}
-	return lenIPv4
+	return inet.LenIPv4
 }
 
 // message is an echo request of a series. Its payload is the token of the series, the
@@ -43,7 +42,7 @@ type message struct {
 
 // request returns the ICMP message with a sequence number.
 func (m *message) request(sequence uint16) []byte {
-	b := make([]byte, lenICMP, lenICMP+m.size)
+	b := make([]byte, inet.LenICMP, inet.LenICMP+m.size)
 	b[0] = echo4
 	if m.version == 6 {
 		b[0] = echo6
@@ -53,7 +52,7 @@ func (m *message) request(sequence uint16) []byte {
 	be.PutUint16(b[6:], sequence)
 	b = append(b, m.token[:]...)
 	b = be.AppendUint16(b, sequence)
-	for i := len(b); i < lenICMP+m.size; i++ {
+	for i := len(b); i < inet.LenICMP+m.size; i++ {
 		b = append(b, byte(i)+byte(sequence))
 	}
 	if m.version == 4 { // of ICMPv6 the kernel computes it
@@ -70,25 +69,25 @@ func (m *message) reply(b []byte) (sequence uint16, intact, ok bool) {
 		reply = echoReply6
 	}
 	be := binary.BigEndian
-	if len(b) < lenICMP || b[0] != reply || be.Uint16(b[4:]) != m.id {
+	if len(b) < inet.LenICMP || b[0] != reply || be.Uint16(b[4:]) != m.id {
 		return 0, false, false
 	}
 	sequence = be.Uint16(b[6:])
-	return sequence, bytes.Equal(b[lenICMP:], m.request(sequence)[lenICMP:]), true
+	return sequence, bytes.Equal(b[inet.LenICMP:], m.request(sequence)[inet.LenICMP:]), true
 }
 
 // refusal says what an ICMP error about a request of the series means; empty: b is none.
 func (m *message) refusal(from netip.Addr, b []byte) string {
 	header := headerOctets(m.version)
 	be := binary.BigEndian
-	if len(b) < lenICMP+header+lenICMP {
+	if len(b) < inet.LenICMP+header+inet.LenICMP {
 		return ""
 	}
-	quoted := b[lenICMP:]
+	quoted := b[inet.LenICMP:]
 	if m.version == 4 {
 		header = int(quoted[0]&0xf) * 4
 	}
-	if len(quoted) < header+lenICMP || be.Uint16(quoted[header+4:]) != m.id {
+	if len(quoted) < header+inet.LenICMP || be.Uint16(quoted[header+4:]) != m.id {
 		return ""
 	}
 	kind, code := b[0], b[1]

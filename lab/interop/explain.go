@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-upf/plumbline/upf"
 )
 
-const askTime = 5 * time.Second // for all that the UPF is asked at once
+const askTime = 5 * time.Second // for all queries to the UPF together
 
 // ask returns what the UPF has dropped, by reason; nil: it is not asked, or does not answer.
 func (b *bed) ask(ctx context.Context) map[string]uint64 {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/lab/apps"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/lab/tcp"
@@ -139,7 +140,7 @@ func (b *bed) udp(p path, downlink bool) func(context.Context, *report.InteropSt
 // ambr offers more than the AMBR. Its octets are those of IP packets.
 func (b *bed) ambr(p path, downlink bool, ambr uint64) func(context.Context, *report.InteropStep) {
 	return func(ctx context.Context, row *report.InteropStep) {
-		packet := float64(headerOctets(p.version)+lenUDP+udpOctets) / udpOctets
+		packet := float64(headerOctets(p.version)+inet.LenUDP+udpOctets) / udpOctets
 		offered := ambrOffer * float64(ambr) / packet
 		r, err := b.stream(ctx, p, downlink, uint64(offered), ambrTime, ambrOmit)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
@@ -31,7 +32,7 @@ func (b *bed) pingDown(p path) func(context.Context, *report.InteropStep) {
 func (b *bed) fullMTU(p path) func(context.Context, *report.InteropStep) {
 	return func(ctx context.Context, row *report.InteropStep) {
 		s := p.uplink()
-		s.size, s.whole = p.mtu-headerOctets(p.version)-lenICMP, true
+		s.size, s.whole = p.mtu-headerOctets(p.version)-inet.LenICMP, true
 		judgePing(ctx, row, s, mtuPings)
 		if row.Echo != nil {
 			row.Seen = fmt.Sprintf("packets of %d octets: %s", row.Echo.Octets, row.Seen)

@@ -66,7 +66,7 @@ func (b *bed) walk(ctx context.Context) error {
 	return nil
 }
 
-// plan lists the tasks: each UE by itself, then all of them, then the changes.
+// plan lists the tasks: each UE alone, then all of them, then the changes.
 func (b *bed) plan() {
 	for _, u := range b.ues {
 		for _, a := range u.addresses {

@@ -73,6 +73,24 @@ func longExtensions(f []byte) []byte {
 	return fix4(outerIP, func(f []byte) []byte { return f })(f)
 }
 
+// eightExtensions puts seven extension headers of one word before the PDU Session
+// Container, with the lengths to match: together they are as many as a UPF steps over.
+func eightExtensions(f []byte) []byte { return moreExtensions(f, 7) }
+
+// nineExtensions are one more than that.
+func nineExtensions(f []byte) []byte { return moreExtensions(f, 8) }
+
+func moreExtensions(f []byte, n int) []byte {
+	f[outerN3+11] = 0x20
+	before := slices.Repeat([]byte{1, 0, 0, 0x20}, n)
+	before[len(before)-1] = 0x85
+	f = slices.Insert(f, outerN3+12, before...)
+	for _, offset := range []int{outerIP + 2, outerIP + 24, outerN3 + 2} {
+		binary.BigEndian.PutUint16(f[offset:], binary.BigEndian.Uint16(f[offset:])+uint16(len(before)))
+	}
+	return fix4(outerIP, func(f []byte) []byte { return f })(f)
+}
+
 // noExtension takes all optional fields off the GTP-U header.
 func noExtension(f []byte) []byte {
 	f[outerN3] = 0x30
@@ -106,6 +124,9 @@ func TestFrames(t *testing.T) {
 		{"downlink", down, false, same, xdpDrop, right},
 		{"downlink, IPv6", down, true, same, xdpDrop, right},
 		{"downlink, longer extension headers", down, false, longExtensions, xdpDrop, right},
+		{"downlink, eight extension headers", down, false, eightExtensions, xdpDrop, right},
+		{"downlink, other QFI behind seven extension headers", down, false, both(eightExtensions, put(outerN3+14+28, 10)), xdpDrop, QFI},
+		{"downlink, nine extension headers", down, false, nineExtensions, xdpPass, right},
 		{"TTL of the user packet decremented", down, false, fix4(userN3, put(userN3+8, 3)), xdpDrop, right},
 
 		{"uplink from another UE", up, false, fix4(14, put(14+12, 10, 64, 1, 1)), xdpDrop, UE},

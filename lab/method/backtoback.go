@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/stats"
 	"github.com/plumbline-upf/plumbline/lab/report"
 	"github.com/plumbline-upf/plumbline/lab/search"
-	"github.com/plumbline-upf/plumbline/lab/stats"
 	"github.com/plumbline-upf/plumbline/lab/system"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/traffic"
 )
 
-// Isolation overloads one slice and says what becomes of the others: throughput, loss and
+// Isolation overloads one slice and measures the others: throughput, loss and
 // latency before, during and after. Slices are parts of the sessions, each with a QFI of
 // its own where the rules say so ([SliceRules]); each sends its share at first, together a
 // part of the throughput, and then the first one as much more as is needed for more than

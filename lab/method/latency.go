@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/stats"
 	"github.com/plumbline-upf/plumbline/lab/report"
-	"github.com/plumbline-upf/plumbline/lab/stats"
 	"github.com/plumbline-upf/plumbline/lab/system"
 )
 

@@ -3,7 +3,7 @@ package method
 import "github.com/plumbline-upf/plumbline/lab/report"
 
 // loads are the highest rate to try, and that where to begin, in frames per second of one
-// direction, given what came of as much as possible. The highest is that of any turn so
+// direction, given the result of the saturated trial. The highest is that of any turn so
 // far, the bed's included: something may have held up the sender in this one. Where an
 // earlier repeat had its throughput is the best place to begin.
 func (t *Turn) loads(most []report.Trial) (highest, start uint64) {

@@ -42,7 +42,7 @@ type Roster struct {
 	mtu  int  // that the frames need, in octets
 	ipv6 bool // some frames are
 
-	replayed []string // what becomes of capture files
+	replayed []string // how capture files are replayed
 }
 
 // Systems returns the systems that are to be measured, none of them started: the bed, a
@@ -85,7 +85,7 @@ func (r *Roster) contender(name, bed string, c system.Config) *contender {
 }
 
 // Options are what results say of the systems beside themselves: the sender, the rules that
-// a UPF accepts and does not enforce, and, after [Roster.Fit], what becomes of capture files.
+// a UPF accepts and does not enforce, and, after [Roster.Fit], how capture files are replayed.
 func (r *Roster) Options() map[string]string {
 	options := map[string]string{"sender": r.Sender.String()}
 	var ignored []string

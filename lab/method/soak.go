@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/stats"
 	"github.com/plumbline-upf/plumbline/lab/report"
-	"github.com/plumbline-upf/plumbline/lab/stats"
 	"github.com/plumbline-upf/plumbline/lab/system"
 )
 

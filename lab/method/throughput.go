@@ -119,7 +119,7 @@ func (t *Turn) most(ctx context.Context, d time.Duration) (best []report.Trial, 
 	return best, nil
 }
 
-// search finds the goals, given what came of as much as possible.
+// search finds the goals, given the result of the saturated trial.
 func (m Throughput) search(ctx context.Context, t *Turn, most []report.Trial) (search.Result, error) {
 	highest, start := t.loads(most)
 	if m.Binary {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/lab/dut"
 	"github.com/plumbline-upf/plumbline/lab/host"
 	"github.com/plumbline-upf/plumbline/lab/n4load"
@@ -166,9 +167,8 @@ func (r *n4Run) start(ctx context.Context, cpus []int) error {
 		}
 	})
 	kind.Path = r.Binary
-	const ipv4, udp = 20, 8
 	c := system.Config{
-		Run: n4RunName, Name: upf.DatapathXDP, MTU: system.MTU(n4Payload + ipv4 + udp), MaxSessions: slices.Max(r.Sessions), Kind: kind,
+		Run: n4RunName, Name: upf.DatapathXDP, MTU: system.MTU(n4Payload + inet.LenIPv4 + inet.LenUDP), MaxSessions: slices.Max(r.Sessions), Kind: kind,
 		CPUs: system.CPUs{Senders: cpus[len(cpus)-1:], UPF: cpus[:r.variant.cores]},
 	}
 	if r.system, err = system.New(ctx, c); err != nil {

@@ -59,10 +59,10 @@ func newBedOver(t *testing.T, driver func(*stages.UPF) datapath.Driver) *bed {
 		Now: func() uint64 { return uint64(time.Since(start)) }, Send: b.traffic.left,
 	})
 	over := driver(b.traffic.upf)
-	can := rules.Capabilities(over.Capabilities())
+	can := over.Capabilities()
 	compiler := rules.Compiler{Bus: bus.InProcess{Driver: over}}
 	m, err := session.NewManager(session.Config{
-		MaxSessions: 100, Endpoints: []session.Endpoint{{Name: "n3", IPv4: n3.As4()}}, Can: can,
+		MaxSessions: 100, Endpoints: []session.Endpoint{{Name: "n3", IPv4: n3.As4()}},
 		Pools: []session.Pool{{Name: "pool4", Prefixes: []netip.Prefix{netip.MustParsePrefix("10.99.0.0/24")}}},
 	}, compiler)
 	if err != nil {

@@ -28,7 +28,8 @@ var samples = map[pfcp.IEType]any{
 	pfcp.IEDLFlowLevelMarking:  yaml.MapSlice{{Key: "service_class_indicator", Value: 1}},
 	pfcp.IERedirectInformation: yaml.MapSlice{{Key: "type", Value: 2}, {Key: "server", Value: "http://a/"}},
 	pfcp.IEForwardingPolicy:    "hex: 0161", pfcp.IEHeaderEnrichment: yaml.MapSlice{{Key: "name", Value: "X"}},
-	pfcp.IEProxying: "ARP", pfcp.IEDuplicatingParameters: yaml.MapSlice{{Key: "Destination Interface", Value: "Core"}},
+	pfcp.IEIPAddressAndPortReplacement: "hex: 040050",
+	pfcp.IEProxying:                    "ARP", pfcp.IEDuplicatingParameters: yaml.MapSlice{{Key: "Destination Interface", Value: "Core"}},
 	pfcp.IEFramedRoute: "10.60.0.0/16 0.0.0.0 1", pfcp.IEFramedRouting: 0, pfcp.IEFramedIPv6Route: "2001:db8::/48 :: 1",
 
 	// What is done.
@@ -69,7 +70,7 @@ func (willing) Capabilities() *api.Capabilities {
 	return &api.Capabilities{
 		Name: "willing", N3Ipv4: []uint32{1}, N3Ipv6: [][]byte{make([]byte, 16)}, TunnelToTunnel: true, Filters: true, Usage: true,
 		Buffering: true, EndMarker: true, FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true,
-		Redirect: true, Ethernet: true, Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true, ContainerDeletion: true,
+		Redirect: true, Ethernet: true, Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true, ContainerDeletion: true, Replacement: true,
 		ForwardingPolicies: []string{"a"},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/lab/programs"
 	"github.com/plumbline-upf/plumbline/upf"
 )
@@ -39,8 +40,6 @@ var matrix = []row{
 
 // Sizes in octets of headers, and of the payload of UDP's datagrams.
 const (
-	lenIPv4, lenIPv6      = 20, 40
-	lenUDP, lenICMP       = 8, 8
 	datagram, udpPackets  = 1200, 90
 	mbrPackets            = 1600
 	calls                 = 10
@@ -76,9 +75,9 @@ func (b *bed) servers() []netip.Addr {
 func (b *bed) ping(t *testing.T) {
 	ue := b.ues[0]
 	for i, server := range b.servers() {
-		header := [...]int{lenIPv4, lenIPv6}[i]
-		for _, size := range []int{0, 56, b.gnb.MTU() - header - lenICMP - 1, b.gnb.MTU() - header - lenICMP} {
-			v := volume{programs.Answers, uint64(programs.Answers * (header + lenICMP + size))}
+		header := [...]int{inet.LenIPv4, inet.LenIPv6}[i]
+		for _, size := range []int{0, 56, b.gnb.MTU() - header - inet.LenICMP - 1, b.gnb.MTU() - header - inet.LenICMP} {
+			v := volume{programs.Answers, uint64(programs.Answers * (header + inet.LenICMP + size))}
 			b.carried(t, 0, usage{up: v, down: v}, func() { programs.Ping(t, ue.Namespace, server, size, "-M", "do") })
 			b.carried(t, 0, usage{up: v, down: v}, func() { programs.Ping(t, b.DN.Name, ue.Addresses[i], size, "-M", "do") })
 		}
@@ -114,7 +113,7 @@ func (b *bed) tcp(t *testing.T) {
 func (b *bed) udp(t *testing.T) {
 	const attempts = 3
 	for i, server := range b.servers() {
-		octets := udpPackets * uint64([...]int{lenIPv4, lenIPv6}[i]+lenUDP+datagram)
+		octets := udpPackets * uint64([...]int{inet.LenIPv4, inet.LenIPv6}[i]+inet.LenUDP+datagram)
 		for _, reverse := range []bool{false, true} {
 			flags, up, down := udpFlags(10_000_000, udpPackets), octets, uint64(0)
 			if reverse {

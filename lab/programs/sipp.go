@@ -3,18 +3,17 @@ package programs
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/plumbline-upf/plumbline/internal/nsenter"
 	"github.com/plumbline-upf/plumbline/lab/apps"
+	"github.com/plumbline-upf/plumbline/lab/topology"
 )
 
 const sipPort = 5060
@@ -90,19 +89,16 @@ func startUAS(t testing.TB, namespace string, at netip.Addr, scenario string) (p
 // listens reports whether a program has a UDP port of a namespace.
 func listens(t testing.TB, namespace string, port int) bool {
 	t.Helper()
-	var sockets strings.Builder
+	has := false
 	err := nsenter.In(namespace, func() error {
-		for _, table := range []string{"udp", "udp6"} {
-			text, err := os.ReadFile("/proc/thread-self/net/" + table)
-			if err != nil {
-				return err
-			}
-			sockets.Write(text)
+		sockets, err := topology.UDPSockets()
+		for _, s := range sockets {
+			has = has || s.LocalPort == uint64(port)
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Contains(sockets.String(), fmt.Sprintf(":%04X ", port))
+	return has
 }

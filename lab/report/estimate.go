@@ -3,7 +3,7 @@ package report
 import (
 	"slices"
 
-	"github.com/plumbline-upf/plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/internal/stats"
 )
 
 // Estimate is a figure over the repeats.

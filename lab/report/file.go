@@ -2,12 +2,11 @@ package report
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
+	"github.com/plumbline-upf/plumbline/internal/atomicfile"
 	"github.com/plumbline-upf/plumbline/internal/plainjson"
 )
 
@@ -28,20 +27,8 @@ func WriteLabFile(name string, l *Lab) error { return writeFile(name, l) }
 // WriteSlicesFile is [WriteLabFile] for the slices of UPFs.
 func WriteSlicesFile(name string, s *Slices) error { return writeFile(name, s) }
 
-func writeFile(name string, r interface{ Validate() error }) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.part")
-	if err != nil {
-		return fmt.Errorf("write result: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	if err := errors.Join(write(f, r), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+func writeFile(name string, r interface{ Validate() error }) error {
+	return atomicfile.Write(name, func(f *os.File) error { return write(f, r) })
 }
 
 func write(w io.Writer, r interface{ Validate() error }) error {

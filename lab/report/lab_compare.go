@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/plumbline-upf/plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/internal/stats"
 )
 
 // LabRun is a result and what it is called beside others.

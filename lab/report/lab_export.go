@@ -14,6 +14,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
+
+	"github.com/plumbline-upf/plumbline/internal/atomicfile"
 )
 
 // table writes rows of one kind.
@@ -59,16 +61,16 @@ func exportRows[T any](name string, rows []T) error {
 // exportTable writes the rows that each calls its argument with to a file that gets
 // its name when it is whole. There is none without rows, nor one of an earlier result.
 func exportTable[T any](name string, each func(write func([]T) error) error) (err error) {
-	var f *os.File
+	var f *atomicfile.File
 	var to table[T]
 	defer func() {
 		if err != nil && f != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+			err = errors.Join(err, f.Discard())
 		}
 	}()
 	err = each(func(rows []T) (err error) {
 		if f == nil {
-			if f, err = os.Create(name + ".part"); err != nil {
+			if f, err = atomicfile.Create(name); err != nil {
 				return err
 			}
 			to = newTable[T](f, filepath.Ext(name))
@@ -87,10 +89,9 @@ func exportTable[T any](name string, each func(write func([]T) error) error) (er
 	if err := to.Close(); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	whole := f
+	f = nil // it is ended
+	return whole.Keep()
 }
 
 func newTable[T any](w io.Writer, extension string) table[T] {

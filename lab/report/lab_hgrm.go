@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/plumbline-upf/plumbline/internal/atomicfile"
 )
 
 // LogName is the name of the HdrHistogram log among the files of [LabHgrm].
@@ -123,12 +125,12 @@ func (l *Lab) distributionName(t *Turn, d Direction) string {
 
 // writeWhole writes a file that gets its name when it is whole.
 func writeWhole(name string, write func(*os.File) error) error {
-	f, err := os.Create(name + ".part")
+	f, err := atomicfile.Create(name)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(write(f), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	if err := write(f.File); err != nil {
+		return errors.Join(err, f.Discard())
 	}
-	return os.Rename(f.Name(), name)
+	return f.Keep()
 }

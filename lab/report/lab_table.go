@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/plumbline-upf/plumbline/lab/stats"
+	"github.com/plumbline-upf/plumbline/internal/stats"
 )
 
 // LabTable writes l as text for a terminal: the figures of each method, what the

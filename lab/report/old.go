@@ -87,7 +87,7 @@ func readOld(b []byte) (*Lab, error) {
 		Schema string `json:"schema"`
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
-		return nil, nil // whoever reads it as what it ought to be says so
+		return nil, nil // the reader of the present schema reports it
 	}
 	switch head.Schema {
 	case oldResultSchema:

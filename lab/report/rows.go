@@ -1,6 +1,6 @@
 package report
 
-import "github.com/plumbline-upf/plumbline/lab/stats"
+import "github.com/plumbline-upf/plumbline/internal/stats"
 
 func medianOf[T any](all []T, of func(T) float64) float64 {
 	v := make([]float64, len(all))

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/plumbline-upf/plumbline/internal/atomicfile"
 )
 
 // The rows that a [Slices] is exported as: a line of CSV, a row of Parquet. The tag is
@@ -206,7 +208,7 @@ func (s *Slices) programRows() []sliceProgramRow {
 
 // SliceSamples is the data set: samples.csv and samples.parquet, as packets come.
 type SliceSamples struct {
-	files  []*os.File
+	files  []*atomicfile.File
 	tables []table[SliceSample]
 	rows   []SliceSample
 }
@@ -219,7 +221,7 @@ const sampleBatch = 4096
 func NewSliceSamples(directories map[string]string) (*SliceSamples, error) {
 	s := &SliceSamples{}
 	for extension, directory := range directories {
-		f, err := os.Create(filepath.Join(directory, "samples"+extension+".part"))
+		f, err := atomicfile.Create(filepath.Join(directory, "samples"+extension))
 		if err != nil {
 			return nil, errors.Join(err, s.Discard())
 		}
@@ -251,9 +253,11 @@ func (s *SliceSamples) Close() error {
 	errs := []error{s.flush()}
 	for i, t := range s.tables {
 		f := s.files[i]
-		err := errors.Join(t.Close(), f.Close())
+		err := t.Close()
 		if err == nil {
-			err = os.Rename(f.Name(), f.Name()[:len(f.Name())-len(".part")])
+			err = f.Keep()
+		} else {
+			err = errors.Join(err, f.Discard())
 		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", f.Name(), err)
@@ -267,7 +271,7 @@ func (s *SliceSamples) Close() error {
 func (s *SliceSamples) Discard() error {
 	var errs []error
 	for _, f := range s.files {
-		errs = append(errs, f.Close(), os.Remove(f.Name()))
+		errs = append(errs, f.Discard())
 	}
 	return errors.Join(errs...)
 }

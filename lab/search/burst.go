@@ -17,8 +17,8 @@ type Burst struct {
 	Retries  int    // how often a burst that lost frames is sent again before that is believed
 }
 
-// SendBurst sends so many frames as fast as possible to a system that is idle, and waits
-// until its buffers must be empty.
+// SendBurst sends a burst of frames as fast as possible to an idle system, and waits until its
+// buffers must be empty.
 type SendBurst func(ctx context.Context, frames uint64) (Outcome, error)
 
 // BurstRecord is a burst that was sent.

@@ -38,9 +38,9 @@ func (g Goal) sums(records []Record) sums {
 	return s
 }
 
-// classify says whether the load of these trials is a bound for the goal, whatever
-// further trials within the duration sum would show. Short trials with little loss prove
-// nothing, but outweigh short ones with much loss in the ratio that is tolerated.
+// classify reports whether the load of these trials is a bound for the goal, regardless of the
+// results of further trials within the duration sum. Short trials with little loss prove nothing,
+// but compensate short ones with much loss up to the tolerated ratio.
 //
 // Source: RFC 9971, 6.1 and appendix A (Load Classification).
 func (g Goal) classify(records []Record) class {

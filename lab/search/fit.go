@@ -9,8 +9,8 @@ import "math"
 // Source: draft-vpolak-bmwg-plrsearch-03, fitting functions.
 type fit func(load, rate, spread float64) float64
 
-// fits are two shapes whose tails differ. How far apart they are says how much the estimate
-// depends on the shape, which nobody knows.
+// fits are two shapes with different tails. Their difference shows how much the estimate depends on
+// the unknown shape.
 var fits = [2]fit{stretch, erf}
 
 // stretch falls off exponentially below the rate.

@@ -12,7 +12,7 @@ import (
 // Source: RFC 9971, 4.6.7 (Search Goal).
 type Goal struct {
 	LossRatio   float64 // a trial with more loss speaks against its load; 0 to below 1
-	ExceedRatio float64 // the part of the duration sum whose trials may have more loss; 0 to below 1
+	ExceedRatio float64 // ratio of the duration sum whose trials may exceed the loss; 0 to below 1
 	// Width is how close the relevant bounds have to be to each other, as a part of the
 	// upper one. Not below the loss ratio, so that more loss never gives less throughput.
 	Width float64

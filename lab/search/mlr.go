@@ -13,7 +13,7 @@ import (
 type MLR struct {
 	Goals []Goal
 	// Min and Max are the lowest and highest load that is tried, frames per second and
-	// direction. Max belongs to the bed: what it carries without a system in it.
+	// direction. Max is a property of the test bed: its rate without a system in it.
 	Min, Max uint64
 	Start    uint64        // where to begin, if something is known already; 0: at Max
 	Budget   time.Duration // of all trials with their waits; no trial begins after it. 0: none

@@ -7,19 +7,19 @@ type Estimate struct {
 	Mean, Deviation float64 // frames per second and direction
 }
 
-// posterior is what the trials make of a shape's parameters. Rates are by their logarithm,
-// the spread by the logarithm's part of that of the rate, 0 to 1.
+// posterior is the posterior distribution of a shape's parameters. Rates are logarithms; the spread
+// is a fraction of the logarithm of the rate, 0 to 1.
 //
-// Source: draft-vpolak-bmwg-plrsearch-03, Bayesian inference, prior distributions: the prior
-// of the rate falls off above the highest load, that of the spread is uniform, and counts of
-// lost frames are distributed as Poisson has it.
+// Source: draft-vpolak-bmwg-plrsearch-03, Bayesian inference, prior distributions: the prior of the
+// rate falls off above the highest load, that of the spread is uniform, and the number of lost
+// frames has a Poisson distribution.
 type posterior struct {
 	fit     fit
 	records []Record
 	highest float64 // load
 }
 
-// at is the logarithm of the posterior, but for a constant.
+// at is the logarithm of the posterior, up to a constant.
 func (p *posterior) at(logRate, part float64) float64 {
 	rate, spread := math.Exp(logRate), math.Exp(logRate*part)
 	log := logRate - 2*math.Log1p(rate/p.highest)

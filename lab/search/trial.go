@@ -18,8 +18,8 @@ type Outcome struct {
 	Sent     uint64        // frames that the sender got rid of
 	Received uint64        // frames that arrived where they should, each counted once
 	Took     time.Duration // the whole trial with all waits; 0: as long as its duration
-	// Held is how long the sender was ready to send, but something else had its CPU. What
-	// it then sends in haste, or not at all, is not the system's fault.
+	// Held is the time during which the sender was ready to send, but another program had its CPU.
+	// Frames that it then sends in a burst, or not at all, are not the system's fault.
 	Held time.Duration
 }
 
@@ -31,9 +31,9 @@ type Measure func(context.Context, Trial) (Outcome, error)
 // count: one that is interrupted at the end of a trial owes some.
 const Tolerated = 0.001
 
-// LossRatio is the part of the frames that did not arrive. Frames that were not sent
-// count as lost if they are more than the tolerated part of those intended: a load that
-// nobody offered was not carried.
+// LossRatio is the ratio of frames that did not arrive. Frames that were not sent count as lost if
+// they exceed the tolerated ratio of the intended ones: a load that was not offered was not
+// forwarded.
 func (o Outcome) LossRatio(tolerated float64) float64 {
 	expected := o.Sent
 	if float64(o.Intended)-float64(o.Sent) > tolerated*float64(o.Intended) {
@@ -68,7 +68,7 @@ type lab struct {
 	took      time.Duration
 }
 
-// again is how often a trial is made, at most, whose sender is held.
+// again is the maximum number of repeats of a trial whose sender is held.
 const again = 4
 
 // try makes a trial, again if it was disturbed, and returns the one that counts: the first

@@ -210,7 +210,7 @@ func (b *bed) close() error {
 	return errors.Join(errs...)
 }
 
-// release has an external UPF delete all sessions. Any other ends by itself.
+// release makes an external UPF delete all sessions. Any other is stopped.
 func (b *bed) release() error {
 	if !b.upf.Kind.External {
 		return nil

@@ -27,7 +27,7 @@ type Config struct {
 	ModifyRate       float64 // PFCP Session Modification Requests to each UPF per second
 	DownloadBPS      uint64  // of each download at most; 0: as fast as it goes
 
-	// SampleEvery has one packet of so many go to Sample; 0: none.
+	// SampleEvery passes one packet in N to Sample; 0: none.
 	SampleEvery uint32
 	Sample      func(report.SliceSample) error
 

@@ -6,10 +6,9 @@
 //	UE URLLC ─ TUN ─┼─ gNB ──N3──● UPF(s) ●──N6── DN ──┼─ SIPp
 //	UE mMTC ── TUN ─┘            └ probe ─┘            └─ nginx
 //
-// Each slice has a UPF of its own, in a test bed of its own, or one UPF has them all.
-// Any UPF that package dut knows can take part; those of a list take turns. Sessions
-// are established over PFCP with S-NSSAI and DNN, and sessions of others are modified
-// meanwhile at a given rate.
+// Each slice has its own UPF in its own test bed, or one UPF serves all slices. Any UPF of package
+// dut can be measured; the UPFs of a list take turns. Sessions are established over PFCP with
+// S-NSSAI and DNN, and other sessions are modified meanwhile at a given rate.
 //
 //	Run ─► for each repeat, load and UPF: a cell
 //	         build    topology, UPF, sessions, gNB
@@ -19,5 +18,5 @@
 //	         end      programs, and what they say themselves
 //	     ─► report.Slices
 //
-// The experiment is that of a published study; package report has its figures beside.
+// The experiment is that of a published study; package report shows its figures for comparison.
 package slices

@@ -87,7 +87,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// words are p50 and p99 of the uplink of each slice, for those who wait.
+// words are p50 and p99 of the uplink of each slice, for the progress output.
 func words(delays []report.SliceDelay) string {
 	var list []string
 	for i := range all {

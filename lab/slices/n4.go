@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-upf/plumbline/lab/report"
 )
 
-// modification is the name of what is asked of the UPFs meanwhile.
+// modification is the name of the requests sent to the UPFs meanwhile.
 const modification = "Session Modification"
 
 // modify has sessions of every UPF modified at a rate for some time. What was asked and

@@ -12,8 +12,7 @@ import (
 // n4Device is where N4 goes in a test bed: both ends are in the UPF's namespace.
 const n4Device = "lo"
 
-// openMonitor watches N4 of all UPFs; nil: of one that is elsewhere nobody knows the
-// device.
+// openMonitor observes N4 of all UPFs. It returns nil for an external UPF, whose N4 device is unknown.
 func openMonitor(s system) (*n4.Monitor, error) {
 	var c n4.Config
 	for _, b := range s {

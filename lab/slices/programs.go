@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/stats"
 	"github.com/plumbline-upf/plumbline/lab/apps"
 	"github.com/plumbline-upf/plumbline/lab/report"
-	"github.com/plumbline-upf/plumbline/lab/stats"
 )
 
 // programs are all that run in a cell.
@@ -43,7 +43,7 @@ func (s system) start(ctx context.Context, c *Config, l Load, bps uint64, stream
 	return p, err
 }
 
-// stream is UDP the ways that are asked for.
+// stream is UDP in the requested directions.
 func (c *Config) stream(bps uint64, d time.Duration) apps.Stream {
 	s := apps.Stream{Octets: streamOctets, Duration: d}
 	if c.Uplink {

@@ -21,9 +21,8 @@ type run struct {
 	total       time.Duration
 }
 
-// Run measures, and returns what it has measured also if there is an error. A UPF that
-// does not start is left out from then on; a cell that fails is in the result with the
-// reason.
+// Run measures, and returns the completed measurements even with an error. A UPF that does not
+// start is left out from then on; a failed cell is in the result with the reason.
 func Run(ctx context.Context, c Config) (*report.Slices, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("slices: %w", err)
@@ -143,7 +142,7 @@ func (r *run) nothing() error {
 	return fmt.Errorf("slices: no cell was measured: %w", why)
 }
 
-// Times that a cell takes beside what is watched, about.
+// Approximate times of a cell in addition to the measurement.
 const (
 	buildTime = 8 * time.Second
 	closeTime = 4 * time.Second

@@ -40,10 +40,10 @@ const noSD = 0xffffff
 
 func (s *slice) snssai() pfcp.SNSSAI { return pfcp.SNSSAI{SST: s.sst, SD: noSD} }
 
-// Load is what the programs are told to do.
+// Load is the load of the programs.
 type Load struct {
 	Name         string
-	StreamBPS    uint64  // of UDP payload, each way; 0: OfThroughput
+	StreamBPS    uint64  // of UDP payload, in each direction; 0: OfThroughput
 	OfThroughput float64 // 0 to 1
 	Calls        float64 // per second
 }
@@ -69,7 +69,7 @@ func ParseLoad(text string) (Load, error) {
 	return Load{Name: strconv.FormatFloat(part, 'f', -1, 64) + " %", OfThroughput: part / 100, Calls: named[len(named)-1].Calls}, nil
 }
 
-// What the programs do at any load, as in the study where it says so.
+// Parameters of the programs at any load, as in the study where it specifies them.
 const (
 	streamOctets = 1332 // of UDP payload: 469 packets a second are 5 Mbit/s
 	callHold     = 2 * time.Second

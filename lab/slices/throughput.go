@@ -18,11 +18,10 @@ const (
 	kbps         = 1000
 )
 
-// throughput searches the highest rate of iperf3 of which no more is lost than the goal
-// allows, each way, while nothing else runs: that of UE, gNB, UPF and data network
-// together.
+// throughput searches the highest rate of iperf3 within the loss goal, in each direction and
+// without other traffic: that of UE, gNB, UPF and data network together.
 func (s system) throughput(ctx context.Context, c *Config) (bps uint64, err error) {
-	const unlimited = 1 << 40 // bit/s: more than anybody sends
+	const unlimited = 1 << 40 // bit/s: above any real rate
 	got, err := s.once(ctx, c, unlimited)
 	if err != nil {
 		return 0, err

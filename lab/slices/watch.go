@@ -74,7 +74,7 @@ func (s *slice) probe() probe.Slice {
 	return probe.Slice{Name: s.name, SST: s.sst, SD: noSD, DNN: s.dnn}
 }
 
-// learn tells the probe whose packets are whose: what was established.
+// learn maps packets to slices in the probe, from the established sessions.
 func (w *watch) learn(s system) error {
 	for i, b := range s {
 		for j, number := range b.slices {

@@ -10,12 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/plumbline-upf/plumbline/lab/apps"
+	"github.com/plumbline-upf/plumbline/lab/dut"
 	"github.com/plumbline-upf/plumbline/lab/topology"
 	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 	"github.com/plumbline-upf/plumbline/ran/radio"
@@ -190,8 +190,11 @@ func (g *gnb) end(ctx context.Context) ([]Process, error) {
 	for i := len(g.processes) - 1; i >= 0; i-- {
 		p := g.processes[i]
 		one := Process{Name: p.name, WallNS: int64(time.Since(p.started)), Mallocs: p.mallocs}
-		var err error
-		one.CPUNS, err = cpuTime(p.PID())
+		used, err := dut.ProcessTime(p.PID())
+		if err != nil {
+			err = fmt.Errorf("split: processor time: %w", err)
+		}
+		one.CPUNS = used.Nanoseconds()
 		out, endErr := p.End(ctx, graceTime)
 		errs = append(errs, err, endErr)
 		switch {
@@ -216,32 +219,4 @@ func (g *gnb) kill() {
 		p.Kill()
 	}
 	g.processes = nil
-}
-
-// cpuTime is the processor time of a process in ns, of user and system.
-func cpuTime(pid int) (int64, error) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0, fmt.Errorf("split: processor time: %w", err)
-	}
-	return parseCPUTime(string(text))
-}
-
-// parseCPUTime reads utime and stime, which are fields 14 and 15, in ticks of 10 ms. Field 2
-// is the name, which may have anything in it, in parentheses. Source: proc(5).
-func parseCPUTime(stat string) (int64, error) {
-	const ticksPerSecond = 100 // USER_HZ
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("split: processor time: %q", stat)
-	}
-	var ticks int64
-	for _, field := range fields[11:13] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("split: processor time: %w", err)
-		}
-		ticks += n
-	}
-	return ticks * int64(time.Second) / ticksPerSecond, nil
 }

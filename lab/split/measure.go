@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/stats"
 	"github.com/plumbline-upf/plumbline/lab/apps"
 	"github.com/plumbline-upf/plumbline/lab/tcp"
 )
@@ -98,21 +97,15 @@ func (t *trial) ping(ctx context.Context) error {
 }
 
 func newPing(p apps.Pinged) *Ping {
-	sorted := slices.Sorted(slices.Values(p.RTTs))
 	out := &Ping{Sent: p.Sent, Received: p.Received, MinNS: int64(p.Min), MeanNS: int64(p.Mean), MaxNS: int64(p.Max)}
 	for _, rtt := range p.RTTs {
 		out.RTTsNS = append(out.RTTsNS, int64(rtt))
 	}
-	if len(sorted) > 0 {
+	if len(p.RTTs) > 0 {
 		// Of three digits, and so beyond the exact maximum now and then.
-		out.P50NS, out.P99NS = min(int64(percentile(sorted, 0.5)), out.MaxNS), min(int64(percentile(sorted, 0.99)), out.MaxNS)
+		out.P50NS, out.P99NS = min(int64(stats.NearestRank(p.RTTs, 0.5)), out.MaxNS), min(int64(stats.NearestRank(p.RTTs, 0.99)), out.MaxNS)
 	}
 	return out
-}
-
-// percentile is the nearest rank.
-func percentile(sorted []time.Duration, q float64) time.Duration {
-	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
 }
 
 func (t *trial) nextPort() uint16 {

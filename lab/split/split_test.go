@@ -13,24 +13,6 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
-func TestParseCPUTime(t *testing.T) {
-	for _, tc := range []struct {
-		name, in string
-		want     time.Duration
-		fails    bool
-	}{
-		{"a name with blanks", "812 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 123 45 0 0 20", 1680 * time.Millisecond, false},
-		{"cut short", "812 (plumb) S 1 2 3", 0, true},
-		{"no number", "812 (plumb) S 1 2 3 4 5 6 7 8 9 10 x 45 0", 0, true},
-		{"empty", "", 0, true},
-	} {
-		got, err := parseCPUTime(tc.in)
-		if got != int64(tc.want) || (err != nil) != tc.fails {
-			t.Errorf("%s: %v, %v; want %v, error %t", tc.name, time.Duration(got), err, tc.want, tc.fails)
-		}
-	}
-}
-
 func TestParseMallocs(t *testing.T) {
 	const text = "# HELP go_memstats_mallocs_total x\ngo_memstats_mallocs_total_other 1\ngo_memstats_mallocs_total 1.234e+06\n"
 	if got, err := parseMallocs(strings.NewReader(text)); got != 1.234e6 || err != nil {

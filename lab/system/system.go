@@ -13,6 +13,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/verifier"
 	"github.com/plumbline-upf/plumbline/lab/dut"
 	"github.com/plumbline-upf/plumbline/lab/generator"
@@ -196,8 +197,8 @@ func xdpMode(d *upf.Datapath) string {
 // tunnel: with outer IPv4, UDP and GTP-U headers, the latter with a PDU Session
 // Container. It is never less than that of Ethernet.
 func MTU(packet int) int {
-	const ethernet, ipv4, udp, gtpu = 1500, 20, 8, 16
-	return max(ethernet, packet+ipv4+udp+gtpu)
+	const ethernet, gtpu = 1500, 16
+	return max(ethernet, packet+inet.LenIPv4+inet.LenUDP+gtpu)
 }
 
 // Close ends all that there is of the system, and removes it.

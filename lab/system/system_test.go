@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/procfs"
 
 	"github.com/plumbline-upf/plumbline/lab/dut"
 	"github.com/plumbline-upf/plumbline/lab/faulty"
@@ -313,11 +314,15 @@ func TestChurn(t *testing.T) {
 func TestTurn(t *testing.T) {
 	s := newSystem(t, Config{Name: "tun", Offload: true, Kind: dut.Plumbline(upf.DatapathTUN, nil)})
 	state := func() string {
-		stat, err := os.ReadFile("/proc/" + strconv.Itoa(s.DUT().PID()) + "/stat")
+		p, err := procfs.NewProc(s.DUT().PID())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))[0]
+		stat, err := p.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stat.State
 	}
 	await := func(stopped bool) {
 		for deadline := time.Now().Add(30 * time.Second); (state() == "T") != stopped; time.Sleep(time.Millisecond) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/lab/generator"
 )
 
@@ -16,15 +17,11 @@ var IMIX = []int{64, 594, 64, 64, 594, 64, 1518, 64, 594, 64, 64, 594}
 // NameIMIX is the name of IMIX where a name of frames is wanted.
 const NameIMIX = "imix"
 
-const (
-	etherOctets = 14
-	fcsOctets   = 4
-	udpOctets   = 8
-)
+const fcsOctets = 4
 
 // payloadOctets returns the UDP payload of a frame of so many octets on N6.
 func payloadOctets(octets int, ipv6 bool) int {
-	return octets - fcsOctets - etherOctets - ipOctets(ipv6) - udpOctets
+	return octets - fcsOctets - inet.LenEthernet - ipOctets(ipv6) - inet.LenUDP
 }
 
 func ipOctets(ipv6 bool) int {
@@ -36,7 +33,7 @@ func ipOctets(ipv6 bool) int {
 
 // FrameOctets is the length on N6 with FCS of a frame with this UDP payload.
 func FrameOctets(payload int, ipv6 bool) int {
-	return payload + udpOctets + ipOctets(ipv6) + etherOctets + fcsOctets
+	return payload + inet.LenUDP + ipOctets(ipv6) + inet.LenEthernet + fcsOctets
 }
 
 // MinOctets returns the length of the shortest frame that holds a stamp: 64 with
@@ -82,7 +79,7 @@ func (p *Profile) MTU() int {
 	for _, s := range p.Streams {
 		longest = max(longest, s.longest())
 	}
-	return longest - fcsOctets - etherOctets + n3Overhead
+	return longest - fcsOctets - inet.LenEthernet + n3Overhead
 }
 
 // longest is the length of the stream's longest frame on N6, with FCS.

@@ -5,15 +5,9 @@ import (
 	"net/netip"
 
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/pcap"
 	"github.com/plumbline-upf/plumbline/lab/generator"
-)
-
-const (
-	protocolTCP = 6
-	protocolUDP = 17
-	gtpuPort    = 2152 // Source: TS 29.281 V18.1.0, 4.4.2.
-	gtpuGPDU    = 255
 )
 
 // user is a user packet with what is looked at of it.
@@ -59,11 +53,11 @@ func userOf(b []byte, whole int) (u user, skip string) {
 
 // tunnelled returns the T-PDU of a G-PDU, nil if u is none.
 func tunnelled(u *user) []byte {
-	if u.protocol != protocolUDP || binary.BigEndian.Uint16(u.ip[u.l4+2:]) != gtpuPort {
+	if u.protocol != inet.ProtoUDP || binary.BigEndian.Uint16(u.ip[u.l4+2:]) != gtpu.Port {
 		return nil
 	}
 	h, err := gtpu.Parse(u.ip[u.payload:])
-	if err != nil || h.Type() != gtpuGPDU {
+	if err != nil || h.Type() != gtpu.GPDU {
 		return nil
 	}
 	return u.ip[u.payload+len(h):]
@@ -93,14 +87,14 @@ func parseIP(b []byte, whole int) (u user, skip string) {
 	if octets == 0 || u.l4 == 40 && octets == 40 { // the sender left the length to an offload: as much as there is
 		octets = min(whole, pcap.MaxOctets)
 	}
-	u.payload = u.l4 + udpOctets
-	if u.protocol == protocolTCP && len(b) > u.l4+12 {
+	u.payload = u.l4 + inet.LenUDP
+	if u.protocol == inet.ProtoTCP && len(b) > u.l4+12 {
 		u.payload = u.l4 + int(b[u.l4+12]>>4)*4
 	}
 	switch {
-	case u.protocol != protocolTCP && u.protocol != protocolUDP:
+	case u.protocol != inet.ProtoTCP && u.protocol != inet.ProtoUDP:
 		return u, skipProtocol
-	case u.protocol == protocolTCP && u.payload < u.l4+20, len(b) < u.payload, octets < u.payload:
+	case u.protocol == inet.ProtoTCP && u.payload < u.l4+20, len(b) < u.payload, octets < u.payload:
 		return u, skipDamaged
 	}
 	u.ip = make([]byte, octets)

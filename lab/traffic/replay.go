@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/pcap"
 	"github.com/plumbline-upf/plumbline/lab/generator"
 )
@@ -224,14 +225,14 @@ func (r *Replay) longest() int {
 	for i := range r.Packets {
 		n = max(n, len(r.Packets[i].IP))
 	}
-	return n + etherOctets + fcsOctets
+	return n + inet.LenEthernet + fcsOctets
 }
 
 // meanBits is the length of the frames on N6 in bits, without FCS, on average.
 func (r *Replay) meanBits() float64 {
 	n := 0
 	for i := range r.Packets {
-		n += len(r.Packets[i].IP) + etherOctets
+		n += len(r.Packets[i].IP) + inet.LenEthernet
 	}
 	return 8 * float64(n) / float64(len(r.Packets))
 }

@@ -1,15 +1,15 @@
-// Package analyze says of a capture of P7 how a VNF and a PNF get on, whoever made
-// them: when requests come, which are late, what is missing, how often transport
-// blocks are sent again, and how long a UE waits between its SR and its block.
+// Package analyze analyzes a P7 capture of any VNF and PNF: when requests come, which are late,
+// which messages are missing, how often transport blocks are retransmitted, and how long a UE waits
+// between its SR and its block.
 //
 //	packets ─ capture ─┬─ learn:  numerology, slot ahead, least delay of each cell
 //	                   └─ cells:  slot ring ─► Analysis
 //
-// The clock is that of the SLOT.indications. A PNF sends SLOT.indication(n) when slot
-// n - ahead begins: so a request for slot n is late if it comes after
-// SLOT.indication(n + ahead), and its lead is how long it comes before. How much ahead
-// is on the wire only if the PNF sets time stamps; OpenAirInterface's does not, and who
-// analyzes has to say it.
+// The clock is that of the SLOT.indications. A PNF sends SLOT.indication(n) when
+// slot n - ahead begins: so a request for slot n is late if it comes after
+// SLOT.indication(n + ahead), and its lead is how long it comes before. The slot
+// ahead is on the wire only if the PNF sets time stamps; for OpenAirInterface's,
+// which does not, the caller must supply it.
 //
 // Memory is bounded: [maxCells] cells, [ringSlots] slots and [maxUEs] UEs of each, and
 // [maxFindings] findings.
@@ -157,8 +157,8 @@ type Broken struct {
 	PUCCHWithoutUCI    int `json:"pucch_without_uci"`
 }
 
-// Blocks is transport blocks of one direction. One whose redundancy version is not 0 was
-// sent before.
+// Blocks is transport blocks of one direction. A redundancy version other than 0 marks a
+// retransmission.
 type Blocks struct {
 	Blocks    uint64 `json:"blocks"`
 	Octets    uint64 `json:"octets"` // of those sent for the first time
@@ -182,7 +182,7 @@ type UE struct {
 	outcomes outcomes
 }
 
-// Requested is how long it takes from an SR to what it asks for, as messages come by.
+// Requested is the time from an SR to its grant and data, as seen in the capture.
 type Requested struct {
 	Count      int                     `json:"count"`
 	Repeated   int                     `json:"repeated"` // SRs while one is waiting

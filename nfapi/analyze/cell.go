@@ -278,7 +278,7 @@ func (c *cell) tickOf(n int64) time.Time {
 	return c.at.Add(time.Duration(n-c.newest) * c.mu.Duration())
 }
 
-// judge says what became of a slot.
+// judge evaluates a slot.
 func (c *cell) judge(s *entry) {
 	for i, at := range s.requests {
 		if !at.IsZero() {

@@ -2,14 +2,13 @@ package analyze
 
 import "github.com/plumbline-upf/plumbline/nfapi"
 
-// HARQ feedback does not say which PDSCHs it is of, and a codebook of type 1 has bits for
-// slots without PDSCH, too: NACKs that say nothing. So the bits of a UE in a slot are held
-// against its PDSCHs whose feedback is due there: those at least k1 slots before, which had
-// no such slot earlier.
+// HARQ feedback does not identify its PDSCHs, and a codebook of type 1 also has bits for slots
+// without PDSCH: meaningless NACKs. The bits of a UE in a slot are therefore matched with its
+// PDSCHs with feedback due there: those at least k1 slots before that had no earlier feedback slot.
 //
-// k1 is in DCIs, in a place that only RRC knows. So each is tried, and the one that
-// contradicts the fewest feedbacks is taken: with another one there are more ACKs than
-// PDSCHs, or more PDSCHs than bits.
+// k1 is in the DCIs, at a position that only RRC configures. Each value is tried, and the one that
+// contradicts the least feedback is used: with a wrong one there are more ACKs than PDSCHs, or more
+// PDSCHs than bits.
 //
 // Source: TS 38.213 V18, 9.1.2 and 9.1.3 (codebooks), 9.2.3 (k1).
 

@@ -125,8 +125,7 @@ func (l *learned) learn(e *capture.Event, d stopwatch.Direction) {
 	}
 }
 
-// ahead is how many slots before its own most SLOT.indications were sent, -1 if none
-// says so.
+// ahead is the number of slots by which most SLOT.indications were sent ahead, -1 if unknown.
 func (l *learned) ahead() int {
 	var votes [MaxSlotAhead + 1]int
 	best, most := -1, 0

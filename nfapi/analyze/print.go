@@ -62,7 +62,7 @@ func (c *Cell) Headline() string {
 	return fmt.Sprintf("VNF %s, PNF %s, PHY %d, %s, numerology %d, %s: %v", c.VNF, c.PNF, c.PHY, c.Profile, c.Numerology, ahead, c.Duration().Round(time.Millisecond))
 }
 
-// Text is what is said of a cell without a table, in lines.
+// Text is the description of a cell outside the tables, in lines.
 func (c *Cell) Text() string {
 	t := &c.Ticks
 	unknown := "" // what datagrams without a header were is not known

@@ -8,7 +8,7 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
-// missingBefore is a finding, noneMissing what became of it if all came later.
+// missingBefore is a finding, noneMissing its replacement if all came later.
 const (
 	missingBefore = "%d SLOT.indications are missing before"
 	noneMissing   = "0 SLOT.indications are missing before"
@@ -18,7 +18,7 @@ const (
 type gap struct {
 	from, to int64 // the first slot, and that behind the last one
 	missing  int   // of them, that did not come later
-	finding  int   // which says so; negative: there was no room for it
+	finding  int   // index of the finding; negative: there was no room for it
 }
 
 // tick is a SLOT.indication.
@@ -49,7 +49,7 @@ func (c *cell) tick(n slot.Number, at time.Time) {
 	c.came[c.newest%ringSlots] = c.newest
 }
 
-// gap notes that ticks are missing, but for those that are cut off.
+// gap records missing ticks, except those that are cut off.
 func (c *cell) gap(from, to int64, at time.Time) {
 	missing := int(to-from) - c.cutTicks
 	if missing <= 0 {

@@ -295,7 +295,7 @@ func (c *cell) judgeFeedback(s *entry) {
 	}
 }
 
-// uncertain counts a block of the uplink whose end is not known.
+// uncertain counts an uplink block with an unknown result.
 func (c *cell) uncertain(b *block) {
 	c.result.Uplink.Uncertain++
 	u := c.ue(b.rnti)

@@ -4,18 +4,17 @@
 //	                                                   ├─ TCP on a P5 port ─► octets by sequence number ─┐
 //	                                                   └─ SCTP on a P5 port, also in UDP ─► chunks by TSN ┴► P5
 //
-// A UDP datagram whose length is that in its header is P7. The generation of the header
-// says which profile it is, unless one is given. Datagrams that were captured before the
-// sender's kernel cut them from each other are cut here. Segments of P7 are put together for
-// each sender, receiver and PHY.
+// A UDP datagram with the length in its header is P7. The generation of the header determines the
+// profile, unless one is given. Datagrams captured before the sender's kernel split them are split
+// here. P7 segments are reassembled for each sender, receiver and PHY.
 //
-// A packet of which a capture has less than there was (a snap length) gives no message: if
-// its header is there, an [Event] says which one it was, with [ErrCut].
+// A truncated packet (snap length) yields no message: if its header is present, an [Event] with
+// [ErrCut] identifies the message.
 //
 // Bounds: [maxFlows] connections and as many senders of segments are followed at
-// once; what comes beyond is counted and left out. A datagram of which no fragment
-// came in [maxWait] packets is given up. What a connection lacks is waited for in
-// [maxHeld] octets.
+// once; further ones are counted and left out. A datagram without a new fragment in
+// [maxWait] packets is discarded. Missing octets of a connection are awaited for at
+// most [maxHeld] octets.
 package capture
 
 import (
@@ -51,7 +50,7 @@ type Event struct {
 	Checksum nfapi.ChecksumState
 	Expected uint32 // the checksum that the octets give
 	Octets   int    // of the body
-	Segments int    // of which it was put together; 1: it is whole
+	Segments int    // of which it was reassembled; 1: unsegmented
 
 	Message nfapi.Message // nil if Err is not; valid until the callback returns
 	Err     error         // why it could not be decoded
@@ -63,12 +62,12 @@ type Options struct {
 	P5Ports []uint16       // of TCP and SCTP
 }
 
-// Stats are what a capture held, beside its messages.
+// Stats are the counts of a capture, in addition to its messages.
 type Stats struct {
 	Packets    int    // all
 	Messages   int    // that were decoded
 	Failed     int    // that could not be
-	Incomplete int    // whose header is there, but not all octets: [ErrCut]
+	Incomplete int    // with a header, but not all octets: [ErrCut]
 	Segments   int    // of P7
 	Lost       int    // octets of P5 over TCP that the capture has not
 	LostChunks int    // chunks of P5 over SCTP that it has not, or not all of
@@ -232,7 +231,7 @@ func (d *decoder) decode(e *Event, body []byte) error {
 	return d.f(e)
 }
 
-// sender is who numbers segments.
+// sender identifies a numbering of segments.
 type sender struct {
 	flow
 	phy uint16
@@ -243,8 +242,7 @@ type assembly struct {
 	sequence, count int
 }
 
-// p7 puts segments together. A segment with a wrong checksum is told of, and not
-// used.
+// p7 reassembles segments. A segment with a wrong checksum is reported, and not used.
 func (d *decoder) p7(e *Event, body []byte) error {
 	key := sender{flow{e.From, e.To}, e.Header.PhyID}
 	a := d.segments[key]

@@ -76,10 +76,7 @@ func (f *file) pcap() []byte {
 
 func (f *file) ng() []byte {
 	var b bytes.Buffer
-	w, err := pcapng.NewWriter(&b, "test")
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	w := pcapng.NewWriter(&b, "test")
 	link, err := w.Interface("p7", pcapng.Ethernet, 0)
 	if err != nil {
 		f.t.Fatal(err)

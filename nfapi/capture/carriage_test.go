@@ -14,6 +14,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/pcapng/tshark"
 	"github.com/plumbline-upf/plumbline/nfapi"
 )
@@ -40,7 +41,7 @@ func (f *file) fragmented6(b []byte) {
 	f.t.Helper()
 	udp := append([]byte{0xc3, 0x5b, 0xc3, 0x5a, byte((len(b) + 8) >> 8), byte(len(b) + 8), 0, 0}, b...)
 	for i, part := range [][]byte{udp[1024:], udp[:1024]} {
-		header := []byte{protocolUDP, 0, 1024 >> 8, 0, 0, 0, 0, 7}
+		header := []byte{inet.ProtoUDP, 0, 1024 >> 8, 0, 0, 0, 0, 7}
 		if i == 1 {
 			header[2], header[3] = 0, 1
 		}
@@ -337,7 +338,7 @@ func TestShort(t *testing.T) {
 	tick := encoded(t, nfapi.OAI2025, &nfapi.SlotIndication{SFN: 7})
 	f := &file{t: t}
 	f.udp(tick)
-	f.v6(protocolUDP, slices.Concat([]byte{0xc3, 0x5b, 0xc3, 0x5a, 0, byte(8 + len(tick)), 0, 0}, tick))
+	f.v6(inet.ProtoUDP, slices.Concat([]byte{0xc3, 0x5b, 0xc3, 0x5a, 0, byte(8 + len(tick)), 0, 0}, tick))
 	if got, stats := read(t, f.pcap()); len(got) != 2 || stats != (Stats{Packets: 2, Messages: 2}) {
 		t.Fatalf("whole: got %q, %+v", got, stats)
 	}

@@ -76,8 +76,8 @@ func (d *decoder) joined(b []byte, captured int) int {
 // maxDatagram is how many octets a UDP datagram may have.
 const maxDatagram = 1<<16 - 1
 
-// cutOff takes a datagram of which the capture has b, its beginning: what is whole of it is
-// taken, and of the rest it is said which messages they are.
+// cutOff handles a truncated datagram with the beginning b: complete messages are decoded, and the
+// others are reported by their headers.
 func (d *decoder) cutOff(f flow, b []byte, whole int) error {
 	if whole > maxDatagram {
 		return nil

@@ -9,13 +9,14 @@ import (
 	"github.com/gopacket/gopacket/ip4defrag"
 	"github.com/gopacket/gopacket/ip6defrag"
 	"github.com/gopacket/gopacket/layers"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Protocols. Source: RFC 8200, 4; IANA, Assigned Internet Protocol Numbers.
 const (
-	hopByHop           = 0
-	protocolTCP        = 6
-	protocolUDP        = 17
+	hopByHop = 0
+
 	routing            = 43
 	fragment           = 44
 	authentication     = 51
@@ -37,8 +38,8 @@ func (d *decoder) ip(b []byte, whole int) error {
 	return nil // what is no packet is no message; others come
 }
 
-// within cuts b to the length that the header says, and counts what the capture has not all of.
-// A packet that was shorter when it was captured is dropped by whoever receives it: ok is false.
+// within cuts b to the length in the header, and counts packets that the capture has only in part.
+// A packet that was shorter than its header says is dropped by any receiver: ok is false.
 func (d *decoder) within(b []byte, total, whole int) (packet []byte, ok bool) {
 	switch {
 	case total > whole:
@@ -127,12 +128,12 @@ func (d *decoder) transport(protocol uint8, source, target netip.Addr, b []byte,
 	}
 	f := flow{netip.AddrPortFrom(source, binary.BigEndian.Uint16(b)), netip.AddrPortFrom(target, binary.BigEndian.Uint16(b[2:]))}
 	switch protocol {
-	case protocolUDP:
+	case inet.ProtoUDP:
 		if octets := int(binary.BigEndian.Uint16(b[4:])); octets >= 8 && octets < whole {
 			b, whole = b[:min(octets, len(b))], octets
 		}
 		return d.udp(f, b[8:], whole-8)
-	case protocolTCP:
+	case inet.ProtoTCP:
 		return d.tcp(f, b, whole)
 	case protocolSCTP:
 		return d.sctp(f, b, whole)
@@ -144,7 +145,7 @@ func (d *decoder) transport(protocol uint8, source, target netip.Addr, b []byte,
 type fragments struct {
 	v4    *ip4defrag.IPv4Defragmenter
 	v6    *ip6defrag.IPv6Defragmenter
-	swept time.Time // when those of IPv6 were given up before
+	swept time.Time // time of the last expiry of IPv6 fragments
 }
 
 func newFragments() *fragments {

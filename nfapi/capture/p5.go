@@ -109,7 +109,7 @@ func ends(p nfapi.Profile, b []byte) bool {
 	return true
 }
 
-// p5Message takes a message of P5 whose length is known: its header has to say the same.
+// p5Message decodes a P5 message of known length, which must match its header.
 func (d *decoder) p5Message(f flow, b []byte) error {
 	e := &Event{At: d.now, From: f.from, To: f.to, Plane: nfapi.P5, Profile: nfapi.OAI2025, Segments: 1}
 	for _, p := range d.p5Candidates() {

@@ -52,7 +52,7 @@ func inUDP(f flow, b []byte, d *decoder) bool {
 	return crc32.Update(sum, castagnoli, b[sctpHeader:]) == binary.LittleEndian.Uint32(b[8:])
 }
 
-// portOf is the sender of f with the port that stands in b.
+// portOf is the sender of f with the port in b.
 func (f flow) portOf(b []byte, at int) netip.AddrPort {
 	return netip.AddrPortFrom(f.from.Addr(), binary.BigEndian.Uint16(b[at:]))
 }
@@ -162,7 +162,7 @@ func (d *decoder) giveUp(a *association, tsn uint32) {
 
 func (d *decoder) data(f flow, tag uint32, b []byte, octets int) error {
 	a, tsn := d.associations[f], binary.BigEndian.Uint32(b[4:])
-	if a != nil && a.tag != 0 && a.tag != tag { // another one, whose beginning was not captured
+	if a != nil && a.tag != 0 && a.tag != tag { // another association, with an uncaptured beginning
 		d.forget(f)
 		a = nil
 	}
@@ -219,7 +219,7 @@ func (d *decoder) advance(a *association, tsn uint32) {
 	a.first, a.highest = tsn, tsn
 }
 
-// join hands a message over whose fragments are all there.
+// join passes on a message with all fragments.
 func (d *decoder) join(f flow, a *association, tsn uint32) error {
 	from, to := tsn, tsn
 	stream := a.held[tsn].stream

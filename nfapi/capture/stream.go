@@ -15,12 +15,12 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
-// stream is one direction of a P5 connection over TCP. Package reassembly brings its octets
-// into order; messages are taken out of them here.
+// stream is one direction of a P5 connection over TCP. Package reassembly orders its octets;
+// messages are extracted here.
 //
-// What the capture lacks is waited for until the receiver has acknowledged what is behind it:
-// then it was there, and the capture has it not. Behind such a gap, as at the beginning of a
-// connection whose SYN was not captured, a message begins only where its header is one.
+// Missing octets are awaited until the receiver has acknowledged later ones: then they were sent,
+// but not captured. After such a gap, and at the beginning of a connection without captured SYN, a
+// message begins only at a valid header.
 type stream struct {
 	*assembler
 	d       *decoder

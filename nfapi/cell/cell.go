@@ -73,8 +73,7 @@ type PRACH struct {
 	RestrictedSet    uint8 // 0 unrestricted, 1 type A, 2 type B
 	SSBPerOccasion   uint8 // 0 1/8, 1 1/4, 2 1/2, 3 1, 4 2, 5 4, 6 8, 7 16
 	MultipleCarriers bool  // in the band
-	// Occasions lie beside each other in frequency: 1 to 8; none stands for one that has
-	// one root sequence, number 0.
+	// Occasions are adjacent in frequency: 1 to 8; none means one with one root sequence, number 0.
 	Occasions []Occasion
 }
 
@@ -87,7 +86,7 @@ type Occasion struct {
 	UnusedRoots    []uint16
 }
 
-// MaxOccasions is how many PRACH occasions lie beside each other at most. Source: TS
+// MaxOccasions is the maximum number of adjacent PRACH occasions. Source: TS
 // 38.331 V18, msg1-FDM.
 const MaxOccasions = 8
 

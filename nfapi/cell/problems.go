@@ -7,8 +7,8 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
-// Problems are what is wrong with a CONFIG.request: the four lists of its response. Of
-// ours, two are empty: all TLVs are taken in IDLE and in CONFIGURED, and in RUNNING none.
+// Problems are the errors of a CONFIG.request: the four lists of its response. In this PNF two are
+// always empty: all TLVs are accepted in IDLE and in CONFIGURED, and none in RUNNING.
 type Problems struct {
 	Invalid        []nfapi.TLV // unknown, of the wrong length, or with a value that cannot be
 	InvalidIdle    []nfapi.TLV // only allowed in IDLE

@@ -75,7 +75,7 @@ var rules = map[uint16]rule{
 	nfapi.TagTimingInfoPeriod: {1, false, within(1, maxTimingInfoPeriod, func(r *reader, v uint32) { r.TimingInfo.Period = uint8(v) })},
 }
 
-// order is that in which missing TLVs are told.
+// order is the order in which missing TLVs are reported.
 var order = func() []uint16 {
 	var list []uint16
 	for tag := range rules {

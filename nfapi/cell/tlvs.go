@@ -193,7 +193,7 @@ func (w *writer) tdd(t slot.TDD, mu slot.Numerology) {
 // 2, 2.5, 5, 10 and 20 ms.
 var tddPeriods = [...]int{4, 5, 8, 10, 16, 20, 40, 80, 160}
 
-// tddPeriod is the shortest period after which the table repeats, as TLV 1026 has it.
+// tddPeriod is the shortest period after which the table repeats, in the encoding of TLV 1026.
 func tddPeriod(t slot.TDD, mu slot.Numerology) int {
 	for i, eighths := range tddPeriods {
 		n := eighths << mu / 8 // slots

@@ -7,14 +7,14 @@
 //	  ├────────────────┼────────────────┼────────────────┼──►  [Timeline]
 //	  tick(n, late)     tick(n+1, late)  …
 //
-// A tick that comes late is told how late; those behind it follow at once until the
-// clock has caught up, but no more than [Clock.Burst] of them: after a longer stall
-// the clock leaves out what has passed and goes on with the next slot that has not
-// begun. So a stall is never followed by a burst of any length.
+// A late tick receives its lateness; the following ticks are called immediately until the clock has
+// caught up, but at most [Clock.Burst] of them: after a longer stall the clock skips the past slots
+// and continues with the next slot that has not begun. A stall is therefore never followed by an
+// unlimited burst.
 //
-// A tick runs on an OS thread of its own, SCHED_FIFO if the machine allows that. A thread
-// that uses almost a whole CPU is an ordinary one for a second, so that ticks which are
-// too long for their slots do not take the machine.
+// A tick runs on its own OS thread, SCHED_FIFO if permitted. A thread that uses almost a whole CPU
+// is demoted for a second, so that ticks that are too long for their slots do not block the
+// machine.
 package clock
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
-// BurstDefault is how many slots a clock runs late and in order, if nothing else is
-// said: as many as a PNF's window has.
+// BurstDefault is the default number of late slots that a clock runs in order: the size of a PNF's
+// window.
 const BurstDefault = 30
 
 // Timeline says when slots begin: slot Start at Epoch, the others by their distance.
@@ -101,11 +101,11 @@ type Stats struct {
 	MaxLate time.Duration // the latest tick, or stall
 }
 
-// Run calls tick for each slot that begins from now on, until ctx ends. late is how
-// long ago the slot began. Slots that were left out are those between two calls.
+// Run calls tick for each slot that begins from now on, until ctx ends. late is the time since the
+// start of the slot. Skipped slots are those between two calls.
 //
-// While it runs, the Go scheduler has some processors more: a thread that wakes up
-// must not have to wait until another goroutine gives up its own.
+// While it runs, GOMAXPROCS is increased: a thread that wakes up must not wait for the processor of
+// another goroutine.
 func (c Clock) Run(ctx context.Context, t Timeline, tick func(n slot.Number, late time.Duration)) Stats {
 	if c.Burst <= 0 {
 		c.Burst = BurstDefault

@@ -7,11 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mutex is for what threads share that keep slots or are [Urgent]. They must not wait
-// for a [sync.Mutex]: a goroutine that is locked to its thread gets its processor back
-// from another thread, an ordinary one, which a busy machine may keep waiting for
-// milliseconds. Who waits for a Mutex spins, and then sleeps in the kernel, on its own
-// thread.
+// Mutex protects data shared by threads that keep slots or are [Urgent]. They must not wait for a
+// [sync.Mutex]: a goroutine that is locked to its thread gets its processor back from another,
+// ordinary thread, which may wait for milliseconds on a busy machine. A waiter of a Mutex spins,
+// and then sleeps in the kernel, on its own thread.
 //
 // Hold it for some instructions or one system call, not longer. It is not fair.
 type Mutex struct{ held atomic.Bool }
@@ -21,7 +20,7 @@ const (
 	mutexSleep = 20 * time.Microsecond
 )
 
-// Lock waits until nobody has the Mutex, and takes it.
+// Lock waits until the Mutex is free, and locks it.
 func (m *Mutex) Lock() {
 	for spins := 0; !m.held.CompareAndSwap(false, true); spins++ {
 		if spins < mutexSpins {

@@ -68,9 +68,9 @@ func monotonic() (int64, error) {
 	return ts.Nano(), err
 }
 
-// anchor finds a time and what CLOCK_MONOTONIC is then. A thread may lose its CPU between
-// the two readings: of some pairs the closest one counts. mono is never before base, so
-// that who sleeps until a time does not wake up before it.
+// anchor returns a time and the corresponding CLOCK_MONOTONIC. A thread may lose its CPU between
+// the two readings: the closest of several pairs is used. mono is never before base, so that a
+// thread that sleeps until a time does not wake up before it.
 func anchor(now func() time.Time, mono func() int64) (base time.Time, ns int64) {
 	const pairs = 5
 	least := time.Duration(-1)

@@ -19,9 +19,9 @@ const (
 // thread SCHED_FIFO, below the threads that keep slots, if the machine allows that. It
 // is for threads that wait for messages.
 //
-// Who sends more than the thread can take would have a CPU for himself. So its use of
-// the CPU is watched: if it hardly sleeps, it is an ordinary thread for a second.
-// release ends that; call it when the goroutine is done.
+// A sender that overloads the thread would occupy a CPU. The thread's CPU use is therefore
+// monitored: if it hardly sleeps, it becomes an ordinary thread for a second. release ends the
+// monitoring; call it when the goroutine is done.
 func Urgent() (release func()) {
 	runtime.LockOSThread()
 	release, err := realtime(priority - 1)
@@ -54,8 +54,8 @@ func govern(tid, priority int, done <-chan struct{}) {
 	})
 }
 
-// watch calls change when somebody uses almost so many CPUs, and when he has had a rest
-// and does so no longer, until done is closed.
+// watch calls change when used grows by almost this number of CPUs, and when it no longer does
+// after a pause, until done is closed.
 func watch(done <-chan struct{}, cpus float64, used func() time.Duration, change func(hogs bool)) {
 	ticker := time.NewTicker(governEvery)
 	defer ticker.Stop()

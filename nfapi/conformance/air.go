@@ -210,7 +210,7 @@ func (a *air) play(script func(n slot.Number) [][]byte) {
 	a.script = script
 }
 
-// jump goes on with another slot.
+// jump continues with another slot.
 func (a *air) jump(n slot.Number) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

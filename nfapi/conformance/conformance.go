@@ -1,21 +1,18 @@
-// Package conformance tests a live PNF or VNF, anybody's, from outside: it takes the
-// place of the other half of the split, goes through a list of cases, and says of each
-// what was sent, what was expected and what came.
+// Package conformance tests any live PNF or VNF from outside: it acts as the other half of the
+// split, runs a list of cases, and reports for each what was sent, expected and received.
 //
 //	PNF under test ─ P5 connects ─► Run(PNF) ◄─ P7 ─► ...   we are the VNF
 //	VNF under test ◄─ P5 connects ─ Run(VNF) ◄─ P7 ─► ...   we are the PNF
 //
-// A case needs a state (PNF CONFIGURED, PHY RUNNING, ...), into which the peer is
-// brought before. After a case that failed nothing is known of the peer, so the next one
-// begins with a new connection: a peer that stops at one case fails those behind it as
-// well.
+// A case requires a state (PNF CONFIGURED, PHY RUNNING, ...), to which the peer is brought first.
+// After a failed case the state of the peer is unknown, so the next one begins with a new
+// connection: a peer that stops at one case also fails the following ones.
 //
-// What depends on time is decided by the peer's own clock: a request for "one slot
-// ahead" lies between two node syncs, whose answers say in which slot the PNF got it. If
-// they name two slots the machine was slow, and it is tried again; a peer that is wrong
-// is wrong each time.
+// Timing is judged by the peer's own clock: a request for "one slot ahead" is sent between two node
+// syncs, whose answers give the slot in which the PNF received it. If they differ the machine was
+// slow, and the case is repeated; a faulty peer fails each time.
 //
-// Source: SCF 222.10.02 and SCF 225, as OpenAirInterface develop 2025-09 has them.
+// Source: SCF 222.10.02 and SCF 225, as implemented by OpenAirInterface develop 2025-09.
 package conformance
 
 import (
@@ -41,7 +38,7 @@ const (
 	VNF Peer = "vnf"
 )
 
-// Config says who is tested and how.
+// Config selects the peer under test and the cases.
 type Config struct {
 	Peer    Peer
 	Profile nfapi.Profile
@@ -69,13 +66,12 @@ type Config struct {
 	// Seed of what is random; Fuzz is how many messages of each kind. 0: 200.
 	Seed uint64
 	Fuzz int
-	// Cases is a pattern of names, as [path.Match] has it, but * stands for / as well;
-	// "": all.
+	// Cases is a pattern of names in the syntax of [path.Match], but * also matches /; "": all.
 	Cases string
 
-	// Begin, if not nil, is told of each case that begins.
+	// Begin, if not nil, is called at the start of each case.
 	Begin func(done, all int, name string)
-	// Listening, if not nil, is told where P5 is when a PNF may connect.
+	// Listening, if not nil, is called with the P5 address when a PNF may connect.
 	Listening func(netip.AddrPort)
 
 	taint taint
@@ -165,7 +161,7 @@ func (c Config) completed() (Config, error) {
 	return c, nil
 }
 
-// timingPeriod is how often TIMING_INFO is asked for, in slots.
+// timingPeriod is the requested period of TIMING_INFO, in slots.
 const timingPeriod = 32
 
 func setDefault(d *time.Duration, value time.Duration) {

@@ -19,7 +19,7 @@ type incoming struct {
 	at  time.Time
 }
 
-// link is a connection of P5: what comes is kept until somebody asks.
+// link is a P5 connection: received messages are queued until they are requested.
 type link struct {
 	*transport.P5
 	taint taint

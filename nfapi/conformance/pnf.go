@@ -55,7 +55,7 @@ type pnfBench struct {
 	index    nfapi.PHYRFConfig // the PHY of the PNF that is used
 	cell     cell.Config       // what a PHY that is configured has
 	handle   uint32            // of the last PUSCH
-	line     clock.Timeline    // the PNF's clock, as node sync has it
+	line     clock.Timeline    // the PNF's clock according to node sync
 	ahead    int               // slots that SLOT.indication is before its slot
 	lastT1   uint32
 	seen     seen
@@ -129,7 +129,7 @@ func (b *pnfBench) perform(i int, t *trial) {
 	b.all[i].run(b)
 }
 
-// connect waits for the PNF, and asks what it has.
+// connect waits for the PNF, and requests its parameters.
 func (b *pnfBench) connect() {
 	b.renew()
 	var p5 *transport.P5
@@ -192,7 +192,7 @@ func (b *pnfBench) bring(to state) {
 	switch {
 	case to == pnfConfigured && b.state > pnfConfigured, to == phyIdle && b.state > phyIdle:
 		b.pass(0, nfapi.MsgPNFStopRequest)
-		b.pass(0, nfapi.MsgPNFConfigRequest) // PHYs are made anew by it
+		b.pass(0, nfapi.MsgPNFConfigRequest) // it creates PHYs again
 	}
 	for b.state < to {
 		switch b.state {
@@ -317,7 +317,7 @@ func code(m *incoming) uint32 {
 	return c
 }
 
-// expect sends a request, whose answer has to have one of some codes.
+// expect sends a request, and requires one of some error codes in the answer.
 func (b *pnfBench) expect(phy uint16, m nfapi.Message, codes ...uint32) *incoming {
 	got, err := b.ask(phy, m)
 	return b.judge(m.MessageID(), got, err, codes...)

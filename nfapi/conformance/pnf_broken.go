@@ -15,7 +15,7 @@ func broken(name, says string, run func(b *pnfBench)) pnfCase {
 	}}
 }
 
-// brokenCases are the last, since the connection may be given up.
+// brokenCases are the last, because the connection may be closed.
 func brokenCases() []pnfCase {
 	return append([]pnfCase{
 		broken("unknown-message", "a message of unknown id is stepped over", func(b *pnfBench) {
@@ -145,7 +145,7 @@ func (b *pnfBench) fuzzBodies() {
 		}
 		m := &nfapi.Opaque{ID: ids[chance.IntN(len(ids))], Body: body}
 		if b.link.lost() != nil || b.link.Send(uint16(chance.IntN(3)), m) != nil {
-			return // it was given up: whether it recovers is what counts
+			return // it was closed: only the recovery counts
 		}
 	}
 	b.did("%d messages with random bodies", b.config.Fuzz)

@@ -107,8 +107,8 @@ func shuffled(all [][]byte) [][]byte {
 	return out
 }
 
-// long sends a pair whose transport block has 150,000 octets: if TX_DATA were not put
-// together, the PNF would say so, as it does of half a pair.
+// long sends a pair with a transport block of 150,000 octets: if TX_DATA were not reassembled, the
+// PNF would report half a pair.
 func (b *pnfBench) long() {
 	b.needsP7Header()
 	if b.profile() == nfapi.OAI2024 {

@@ -18,7 +18,7 @@ type configEdit struct {
 	edit       func(b *pnfBench, all []nfapi.TLV) []nfapi.TLV
 }
 
-// configEdits are those whose response tells which TLV is wrong.
+// configEdits are the edits for which the response names the wrong TLV.
 //
 // Source: SCF 222.10.02, 3.3.2 and table 3-31.
 var configEdits = []configEdit{
@@ -125,7 +125,7 @@ func without(all []nfapi.TLV, tag uint16) []nfapi.TLV {
 	return slices.DeleteFunc(all, func(t nfapi.TLV) bool { return t.Tag == tag })
 }
 
-// checkEvery is after how many random messages the PNF is asked for something right.
+// checkEvery is the number of random messages between valid requests.
 const checkEvery = 20
 
 // fuzzConfig sends random changes of a CONFIG.request.
@@ -149,7 +149,7 @@ func (b *pnfBench) fuzzConfig() {
 		b.did("CONFIG.request no. %d of seed %d: %s", i, b.config.Seed, what)
 		got, err := b.raw(raw, phyID, nfapi.MsgConfigRequest)
 		b.judge(nfapi.MsgConfigRequest, got, err, codeOK, codeInvalidConfig)
-		b.result.Steps = b.result.Steps[:steps] // what went well is too long to be told
+		b.result.Steps = b.result.Steps[:steps] // successful steps are too long to report
 		if i%checkEvery == checkEvery-1 {
 			b.configure(b.config.Cell)
 			b.result.Steps = b.result.Steps[:steps]

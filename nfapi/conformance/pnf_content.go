@@ -86,7 +86,7 @@ func pairCases() []pnfCase {
 	}
 }
 
-// pdsch is a DL_TTI.request with one PDSCH, for nobody.
+// pdsch is a DL_TTI.request with one PDSCH, for no UE.
 func (b *pnfBench) pdsch(n slot.Number) *nfapi.DLTTIRequest {
 	sfn, s := b.cell.Numerology.Split(n)
 	m := &nfapi.DLTTIRequest{SFN: sfn, Slot: s, PDUs: []nfapi.DLTTIPDU{{Type: 1}}}
@@ -275,8 +275,7 @@ func (b *pnfBench) undecodable() {
 	}
 }
 
-// fuzzRequests sends requests whose octets were changed at random, and then asks for
-// something right.
+// fuzzRequests sends requests with random changes of octets, and then a valid request.
 func (b *pnfBench) fuzzRequests() {
 	chance := b.random()
 	ids := []nfapi.MessageID{nfapi.MsgDLTTIRequest, nfapi.MsgULTTIRequest, nfapi.MsgULDCIRequest, nfapi.MsgTXDataRequest, nfapi.MsgDLNodeSync}

@@ -28,11 +28,10 @@ const (
 	yes = codeOK
 )
 
-// stateTable is which request is allowed in which state.
+// stateTable defines the states in which a request is allowed.
 //
-// Source: SCF 222.10.02, 2.1 and SCF 225, 2.1, as OpenAirInterface develop 2025-09 has
-// them, whose STOP.request is allowed in just the wrong states, and START.request in
-// PHY IDLE as well.
+// Source: SCF 222.10.02, 2.1 and SCF 225, 2.1. OpenAirInterface develop 2025-09 allows STOP.request
+// in exactly the wrong states, and START.request in PHY IDLE as well.
 var stateTable = []struct {
 	id nfapi.MessageID
 	// of pnfIdle, pnfConfigured, phyIdle, phyConfigured, phyRunning

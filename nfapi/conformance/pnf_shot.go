@@ -69,7 +69,7 @@ func modular(d int64) int64 {
 	return ((d+c/2)%c+c)%c - c/2
 }
 
-// syncs is how many node syncs are asked for to find the PNF's clock.
+// syncs is the number of node syncs used to find the PNF's clock.
 const syncs = 8
 
 // synchronise finds the PNF's clock, and how far ahead its SLOT.indications are.
@@ -101,7 +101,7 @@ func (b *pnfBench) synchronise() {
 
 // shot is a request that reached the PNF in a slot that is known.
 type shot struct {
-	at, slot slot.Number // when it came, and what it is for
+	at, slot slot.Number // arrival time, and target slot
 	handle   uint32      // of its PUSCH
 	sent     time.Time
 }
@@ -113,8 +113,8 @@ const (
 	shots    = 12
 )
 
-// shoot gets datagrams to the PNF while it is d slots before an uplink slot n: they lie
-// between two node syncs, whose answers say in which slot they came.
+// shoot gets datagrams to the PNF while it is d slots before an uplink slot n: they are sent
+// between two node syncs, whose answers give the slot of arrival.
 func (b *pnfBench) shoot(d int, load func(n slot.Number, handle uint32) [][]byte) shot {
 	for range maxShots {
 		if s, ok := b.attempt(d, load); ok {
@@ -169,8 +169,8 @@ func (b *pnfBench) within(t1 uint32, n slot.Number) bool {
 	return !a.at.IsZero() && slot.Number(uint64(a.t2)<<mu/1000) == n
 }
 
-// pusch is an UL_TTI.request with one PUSCH, on which nobody will send: its CRC fails,
-// and that is said.
+// pusch is an UL_TTI.request with one PUSCH on which no UE sends: its CRC fails, and the PNF
+// reports that.
 func (b *pnfBench) pusch(n slot.Number, handle uint32) *nfapi.ULTTIRequest {
 	sfn, s := b.cell.Numerology.Split(n)
 	m := &nfapi.ULTTIRequest{SFN: sfn, Slot: s, NULSCH: 1, PDUs: []nfapi.ULTTIPDU{{Type: 1}}}

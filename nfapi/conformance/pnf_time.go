@@ -31,9 +31,9 @@ func timeCases() []pnfCase {
 	}
 }
 
-// awake watches, until the function that it returns is called, whether this machine runs
-// what is due: that reports whether it slept for one millisecond in a hundred. Then it has
-// no time to judge the pace of others by, who may be on it, too.
+// awake monitors the scheduling of this machine until the returned function is called, which
+// reports whether more than one millisecond in a hundred was lost. The machine is then unfit to
+// judge the pace of a peer, which may run on it as well.
 func awake() (slow func() bool) {
 	const due = time.Millisecond
 	stop, result := make(chan struct{}), make(chan bool, 1)

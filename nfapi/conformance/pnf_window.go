@@ -8,7 +8,7 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi/slot"
 )
 
-// p7Case is a case with a PHY that runs and whose clock is known.
+// p7Case is a case with a running PHY and a known clock.
 func p7Case(name, says string, run func(b *pnfBench)) pnfCase {
 	return pnfCase{Case{name, says}, phyRunning, func(b *pnfBench) {
 		b.synchronise()
@@ -16,9 +16,8 @@ func p7Case(name, says string, run func(b *pnfBench)) pnfCase {
 	}}
 }
 
-// windowCases are about when a request comes. Source: SCF 225, 2.2 (API message order and
-// timing window), as OpenAirInterface develop 2025-09 has it, whose window has edges that
-// it should not have.
+// windowCases test the arrival time of a request. Source: SCF 225, 2.2 (API message order and
+// timing window). The window of OpenAirInterface develop 2025-09 has edges that it should not have.
 func windowCases() []pnfCase {
 	return []pnfCase{
 		p7Case("window/one-ahead", "a request that comes in the slot before its own is carried out", func(b *pnfBench) { b.served(1, b.one) }),

@@ -12,7 +12,7 @@ import (
 // Schema names the form of a [Report] in JSON.
 const Schema = "plumbline.nfapi-conformance/1"
 
-// Report is what came of all cases.
+// Report has the results of all cases.
 type Report struct {
 	Schema  string        `json:"schema"`
 	Peer    Peer          `json:"peer"`

@@ -29,7 +29,7 @@ type Step struct {
 	OK       bool   `json:"ok"`
 }
 
-// Result is what came of a case.
+// Result is the result of a case.
 type Result struct {
 	Case
 	Verdict Verdict       `json:"verdict"`
@@ -111,7 +111,7 @@ func (t *trial) require(ok bool, expected, otherwise string) {
 	t.check(ok, expected, otherwise)
 }
 
-// note notes a step, and goes on.
+// note records a step, and continues.
 func (t *trial) note(ok bool, expected, came string) {
 	s := Step{Sent: shortened(strings.Join(t.sent, "; ")), Expected: expected, Came: shortened(came), OK: ok}
 	t.sent = nil
@@ -126,7 +126,7 @@ func (t *trial) note(ok bool, expected, came string) {
 	}
 }
 
-// fatal ends the case: err is why it cannot go on.
+// fatal ends the case: err is the reason why it cannot continue.
 func (t *trial) fatal(expected string, err error) { t.check(false, expected, err.Error()) }
 
 // skip ends a case that says nothing about this peer.
@@ -144,7 +144,7 @@ func (t *trial) random() *rand.Rand {
 
 var errStopped = errors.New("it was stopped")
 
-// await waits until ok, which is asked again and again, or as long as an answer may take.
+// await polls ok until it is true or the time limit of an answer has passed.
 func (t *trial) await(ok func() bool) bool { return t.awaitFor(t.config.Timeout, ok) }
 
 func (t *trial) awaitFor(long time.Duration, ok func() bool) bool {

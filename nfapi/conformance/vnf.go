@@ -76,8 +76,8 @@ func (b *vnfBench) perform(i int, t *trial) {
 	}
 }
 
-// dial connects. A VNF may still be busy with the connection of before: what it refuses
-// is tried again, until it sends something.
+// dial connects. A VNF may still be busy with the previous connection: rejected attempts are
+// repeated until it sends a message.
 func (b *vnfBench) dial() incoming {
 	b.renew()
 	var why error

@@ -90,7 +90,7 @@ func vnfFramingCases() []vnfCase {
 					body[i] = byte(chance.Uint32() >> chance.IntN(24))
 				}
 				if b.link.lost() != nil || b.link.Send(uint16(chance.IntN(3)), &nfapi.Opaque{ID: ids[chance.IntN(len(ids))], Body: body}) != nil {
-					break // it was given up: whether it recovers is what counts
+					break // it was closed: only the recovery counts
 				}
 			}
 			b.did("%d messages with random bodies of seed %d", b.config.Fuzz, b.config.Seed)

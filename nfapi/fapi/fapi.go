@@ -84,9 +84,8 @@ func (i *Indications) Reset(mu slot.Numerology, n slot.Number) {
 
 // PHY is layer 1 of one cell. Its methods are called by one goroutine at a time.
 type PHY interface {
-	// Configure is CONFIG.request, whose form was found good. The error makes it
-	// INVALID_CONFIG, and is logged. It is called again when the cell changes, never
-	// between Start and Stop.
+	// Configure is a well-formed CONFIG.request. An error makes it INVALID_CONFIG, and is logged. It
+	// is called again when the cell changes, never between Start and Stop.
 	Configure(c *cell.Config) error
 	// Start and Stop are START.request and STOP.request.
 	Start() error
@@ -114,9 +113,9 @@ type MAC interface {
 	// and what was lost on the way never comes. i is valid until Indicate returns, the
 	// octets that it refers to as well.
 	Indicate(i *Indications)
-	// Schedule fills r, which is empty, for slot r.At: some slots ahead of the air.
-	// It is called once for each slot, in order, unless P7 lost so many ticks that
-	// slots can no longer be reached: those are left out. What r refers to has to stay
-	// until the feedback that the slot asks for is there or overdue.
+	// Schedule fills r, which is empty, for slot r.At: some slots ahead of the air. It
+	// is called once for each slot, in order, unless P7 lost enough ticks that slots
+	// can no longer be reached: those are skipped. Memory that r refers to must stay
+	// valid until the requested feedback has arrived or is overdue.
 	Schedule(r *Requests)
 }

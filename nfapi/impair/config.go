@@ -27,13 +27,12 @@ var directionNames = [...]string{"to-pnf", "to-vnf"}
 // String is to-pnf or to-vnf.
 func (d Direction) String() string { return directionNames[d] }
 
-// Config says between whom the relay is, and what it does.
+// Config defines the two ends of the relay, and its rules.
 type Config struct {
 	Profile string `yaml:"profile"` // as nfapi.ParseProfile reads it; "": oai-2025
 
-	// AsVNF is where the relay stands in for the VNF: the PNF sends there. VNF is the real
-	// one. AsPNF and PNF are the same for the other direction; without PNF it is who sends
-	// to AsVNF first.
+	// AsVNF is the relay's address as VNF: the PNF sends there. VNF is the real one. AsPNF and PNF
+	// are the same for the other direction; without PNF it is the first sender to AsVNF.
 	AsVNF netip.AddrPort `yaml:"as_vnf"`
 	VNF   netip.AddrPort `yaml:"vnf"`
 	AsPNF netip.AddrPort `yaml:"as_pnf"`
@@ -49,12 +48,12 @@ type Config struct {
 	SFNOffset uint16        `yaml:"sfn_offset"`
 	WrapAfter time.Duration `yaml:"wrap_after"`
 
-	// ClockDriftPPM makes the PNF's clock fast for the VNF, or slow: time stamps and the
-	// times of node sync drift by so many microseconds in a second, the other way round
+	// ClockDriftPPM makes the PNF's clock appear fast or slow to the VNF: time stamps and the times
+	// of node sync drift by this number of microseconds per second, in the opposite direction
 	// towards the PNF.
 	ClockDriftPPM float64 `yaml:"clock_drift_ppm"`
-	// TickDriftPPM delays SLOT.indications by so many microseconds more each second, up to
-	// TickDriftMax, then by 0 again. Negative: less each second, from TickDriftMax on.
+	// TickDriftPPM increases the delay of SLOT.indications by this number of microseconds each
+	// second, up to TickDriftMax, then from 0 again. Negative: decreases it, from TickDriftMax on.
 	TickDriftPPM float64       `yaml:"tick_drift_ppm"`
 	TickDriftMax time.Duration `yaml:"tick_drift_max"` // 0: 500 us
 
@@ -89,7 +88,7 @@ const (
 	tickDriftDefault = 500 * time.Microsecond
 	reorderTimeout   = 2 * time.Millisecond
 	maxDelay         = time.Minute
-	maxDriftPPM      = 1_000_000 // a clock that goes twice as fast, or stands
+	maxDriftPPM      = 1_000_000 // a clock that runs twice as fast, or stands still
 	frames           = 1024
 	wrapMultiple     = 16
 )

@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
-// Count is what became of the datagrams of one message type in one direction. Received
-// and Duplicated together are Sent, Lost, SegmentsLost, Overflow and those that wait.
+// Count counts the datagrams of one message type in one direction by result. Received plus
+// Duplicated equals Sent, Lost, SegmentsLost, Overflow and those that wait.
 type Count struct {
 	Direction string `json:"direction"`
 	Message   string `json:"message"`
@@ -56,7 +56,7 @@ func (x *Box) count(d Direction, id nfapi.MessageID) *Count {
 	return c
 }
 
-// Counts are what became of all datagrams so far, by direction and message.
+// Counts are the results of all datagrams so far, by direction and message.
 func (x *Box) Counts() []Count {
 	var list []Count
 	for _, c := range x.counts {

@@ -35,7 +35,7 @@ const (
 // Other is what is counted for datagrams that are no message.
 const Other nfapi.MessageID = 0xffff
 
-// Box decides what becomes of datagrams. It is not for several goroutines at once.
+// Box decides on the impairment of datagrams. It is not safe for concurrent use.
 type Box struct {
 	config  Config
 	profile nfapi.Profile

@@ -71,13 +71,13 @@ func NewRelay(c Config, log *slog.Logger) (*Relay, error) {
 	return r, nil
 }
 
-// AsVNF is where it stands in for the VNF, with the port that it was given if any would do.
+// AsVNF is the relay's address as VNF, with the assigned port if none was configured.
 func (r *Relay) AsVNF() (netip.AddrPort, error) { return r.ends[ToPNF].socket.Local() }
 
-// AsPNF is where it stands in for the PNF.
+// AsPNF is the relay's address as PNF.
 func (r *Relay) AsPNF() (netip.AddrPort, error) { return r.ends[ToVNF].socket.Local() }
 
-// Run relays until ctx is done, and returns what it did. It is called once.
+// Run relays until ctx is done, and returns the counts. It is called once.
 func (r *Relay) Run(ctx context.Context) (*Result, error) {
 	done := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
@@ -141,7 +141,7 @@ func (r *Relay) take(e *end, d Direction) error {
 	return nil
 }
 
-// knows reports whether a datagram is of who is there, which may be learned from it.
+// knows reports whether a datagram is from the peer, whose address may be learned from it.
 func (r *Relay) knows(e *end, from netip.AddrPort) bool {
 	if e.learned {
 		return e.peer == from

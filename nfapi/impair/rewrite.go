@@ -54,8 +54,8 @@ func (x *Box) shift(now time.Duration) int64 {
 	return int64(x.offset)*microsPerFrame + int64(drift)
 }
 
-// rewrite changes SFN and times in a datagram, and reports whether there was something to
-// change. One whose checksum is wrong stays as it is.
+// rewrite changes SFN and times in a datagram, and reports whether there was something to change. A
+// datagram with a wrong checksum is not changed.
 func (x *Box) rewrite(d Direction, h *nfapi.Header, b []byte, now time.Duration) bool {
 	shift, offset := x.shift(now), int(x.offset)
 	if d == ToPNF {

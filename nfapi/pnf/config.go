@@ -22,14 +22,14 @@ var ErrConfig = errors.New("pnf: configuration")
 
 // Config says which PHYs a PNF has and where its VNF is.
 type Config struct {
-	// Profile is whose P5 and P7 the VNF speaks; "": oai-2025.
+	// Profile is the VNF's profile of P5 and P7; "": oai-2025.
 	Profile string `yaml:"profile"`
 	P5      P5     `yaml:"p5"`
 	P7      P7     `yaml:"p7"`
 	// PHYs are what the PNF offers to the VNF.
 	PHYs []PHYConfig `yaml:"phys"`
 
-	// NewPHY makes the PHY with an ID of PHYs. Who made them closes them.
+	// NewPHY creates the PHY with an ID of PHYs. The creator closes them.
 	NewPHY func(id uint16) (fapi.PHY, error) `yaml:"-"`
 	// Watch is the stopwatch of a PHY. Nil: there is none.
 	Watch func(id uint16) *stopwatch.Watch `yaml:"-"`
@@ -68,8 +68,8 @@ type PHYConfig struct {
 	ID uint16 `yaml:"id"`
 	// P7 is where its requests come. Not set: that of the PNF.
 	P7 netip.AddrPort `yaml:"p7"`
-	// SlotAhead is how many slots before the air SLOT.indication is. 0: 2<<mu, as
-	// OpenAirInterface has it.
+	// SlotAhead is the number of slots by which SLOT.indication precedes the air. 0: 2<<mu, as in
+	// OpenAirInterface.
 	SlotAhead int `yaml:"slot_ahead"`
 	// BandwidthMHz and Layers are what the PHY says that it can do. 0: 100 and 4.
 	BandwidthMHz uint16 `yaml:"bandwidth_mhz"`

@@ -26,8 +26,8 @@ type route struct {
 	phy *phy
 }
 
-// endpoints are the sockets that PHYs need: one for each address, but for port 0, which
-// is another one for each PHY.
+// endpoints are the sockets that PHYs need: one for each address, except port 0, which means a
+// separate one for each PHY.
 func endpoints(phys []*phy) []*endpoint {
 	var all []*endpoint
 	for _, p := range phys {
@@ -102,7 +102,7 @@ func (e *endpoint) admit() {
 	e.p7.Load().Admit(from...)
 }
 
-// endpoint is where the PHY's P7 is, as the VNF is told; own is our address of P5.
+// endpoint is the PHY's P7 address as reported to the VNF; own is the local address of P5.
 func (p *phy) endpoint(own netip.Addr) netip.AddrPort {
 	at := p.socket.at
 	if at.Addr().IsUnspecified() {

@@ -5,7 +5,7 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi/cell"
 )
 
-// What a PHY that is not told otherwise can do.
+// Default capabilities of a PHY.
 const (
 	defaultBandwidthMHz = 100
 	defaultLayers       = 4

@@ -23,8 +23,8 @@ type sender interface {
 	Flush() error
 }
 
-// phy is one PHY of the PNF, over all connections to VNFs. Its methods are called by
-// the goroutine that has P5, but for receive.
+// phy is one PHY of the PNF, over all connections to VNFs. Its methods except receive are called by
+// the goroutine of P5.
 type phy struct {
 	config PHYConfig
 	layer  fapi.PHY
@@ -63,8 +63,7 @@ func (c clockwork) now() time.Time {
 	return time.Now()
 }
 
-// configure is CONFIG.request of a VNF of a profile, whose TLVs have been read; vnf is
-// where its P7 is.
+// configure is CONFIG.request of a VNF with a profile, with decoded TLVs; vnf is its P7 address.
 func (p *phy) configure(profile nfapi.Profile, c *cell.Config, vnf netip.AddrPort) error {
 	if c.TimingWindow == 0 {
 		c.TimingWindow = cell.TimingWindowDefault

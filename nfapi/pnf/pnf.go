@@ -111,8 +111,8 @@ func (p *PNF) Run(ctx context.Context) error {
 	return nil
 }
 
-// connect serves one VNF after the other until ctx ends. Between attempts it waits
-// longer and longer, but begins anew after a connection on which a PHY was started.
+// connect serves one VNF after the other until ctx ends. The pause between attempts grows, and is
+// reset after a connection on which a PHY was started.
 func (p *PNF) connect(ctx context.Context) {
 	pause, told, again := leastPause, "", false
 	for ctx.Err() == nil {

@@ -14,14 +14,13 @@ import (
 //	────────┼───┬───┬───┬───┬───┬───┼──────────
 //	  late  │   │   │ e │   │ e │   │  early
 //
-// Which of its places a slot has is told by its number; there are more places than the
-// window has slots, and their number divides an SFN cycle, so two slots that requests
-// are accepted for never have the same place. An entry comes from a stack when the
-// first request of its slot comes, and goes back when the slot was carried out: those
-// that are used stay in the cache, and none is ever cleared.
+// The number of a slot determines its place; there are more places than slots in the window, and
+// their number divides an SFN cycle, so two slots with accepted requests never share a place. An
+// entry is taken from a stack at the first request of its slot, and returned after the slot was
+// executed: used entries stay in the cache, and none is ever cleared.
 //
-// The lock is never held while a message is decoded: an entry whose slot begins
-// meanwhile is closed, and what is decoded into it then is late.
+// The lock is never held while a message is decoded: an entry is closed if its slot begins
+// meanwhile, and the message decoded into it is late.
 type ring struct {
 	mu     clock.Mutex
 	cell   slot.Numerology
@@ -98,8 +97,8 @@ func newRing(mu slot.Numerology, window int, now slot.Number) *ring {
 	return &ring{cell: mu, window: window, now: now, places: make([]*entry, places)}
 }
 
-// claim finds the entry of a slot for a message, which it has not yet. Who gets one
-// decodes into it, and then calls commit.
+// claim finds the entry of a slot for a message that it does not have yet. The caller decodes into
+// it, and then calls commit.
 func (r *ring) claim(n slot.Number, have fapi.Have) (*entry, stopwatch.Verdict) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,9 +152,9 @@ func (r *ring) take(n slot.Number) *entry {
 	return r.out(n)
 }
 
-// pass has the slots up to now be over, at once: their requests are late, and those of
-// the slots to come are not early, while the slots are left one by one. If so much time
-// has passed that nobody can say which cycle a request was for, all are dropped.
+// pass ends the slots up to now at once: their requests are late, and those of future slots are not
+// early, while the slots are left one by one. If too much time has passed to know the cycle of a
+// request, all are dropped.
 func (r *ring) pass(now slot.Number, drop bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,7 +211,7 @@ func (r *ring) entry(n slot.Number) *entry {
 	return e
 }
 
-// giveBack puts an entry that nobody uses any more on the stack.
+// giveBack returns an unused entry to the stack.
 func (r *ring) giveBack(e *entry) {
 	if e.closed && !e.taken && e.filling == 0 {
 		r.free = append(r.free, e)

@@ -76,8 +76,7 @@ func (r *running) request(kind int, d *transport.Datagram) {
 	}
 }
 
-// whyLate counts a request that was late for slot n by whose fault it was, if not the
-// VNF's or the network's.
+// whyLate counts a request that was late for slot n by cause, if not caused by the VNF or the network.
 func (r *running) whyLate(id nfapi.MessageID, n slot.Number, lead time.Duration) {
 	switch {
 	case lead >= 0:

@@ -18,7 +18,7 @@ import (
 
 // Why a connection has ended.
 var (
-	errSilent   = errors.New("the vnf says nothing") // it has begun and does not go on
+	errSilent   = errors.New("the vnf says nothing") // it has begun and makes no progress
 	errClosed   = errors.New("the vnf has closed the connection")
 	errUnwanted = errors.New("the vnf has closed the connection and said nothing: is this pnf one that it waits for, by its address?")
 	errProfile  = errors.New("profile has to be that of the vnf")

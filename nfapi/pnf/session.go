@@ -9,16 +9,14 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi/cell"
 )
 
-// session is the PNF while it is connected to a VNF: what it answers to each message of
-// P5. It knows no sockets.
+// session is the state machine of a PNF connected to a VNF: its answers to P5 messages. It does no I/O.
 //
 //	PNF   IDLE ─ PNF_CONFIG ─► CONFIGURED ─ PNF_START ─► RUNNING ─ PNF_STOP ─► CONFIGURED
 //	PHY   IDLE ─ CONFIG ─► CONFIGURED ─ START ─► RUNNING ─ STOP ─► CONFIGURED
 //
 // A message in another state is answered with INVALID_STATE and changes nothing.
 //
-// Source: SCF 222.10.02, 2.1 and 3.3; SCF 225, 2.1, as OpenAirInterface develop 2025-09
-// has them.
+// Source: SCF 222.10.02, 2.1 and 3.3; SCF 225, 2.1, as implemented by OpenAirInterface develop 2025-09.
 type session struct {
 	log           *slog.Logger
 	all           []*phy // those of the configuration
@@ -30,7 +28,7 @@ type session struct {
 	spoken  bool   // the VNF has said something that is understood
 	told    string // what was logged last of what the VNF does wrong
 
-	// assigned is told which PHYs get messages of P7, admit where those come from.
+	// assigned is called with the PHYs that get P7 messages, admit with their senders.
 	assigned func([]*phy)
 	admit    func(*phy)
 }
@@ -77,7 +75,7 @@ var fromVNF = [...]nfapi.MessageID{
 	nfapi.MsgParamRequest, nfapi.MsgConfigRequest, nfapi.MsgStartRequest, nfapi.MsgStopRequest,
 }
 
-// warn logs what the VNF does wrong; what it does again and again is told once.
+// warn logs errors of the VNF; repeated ones are logged once.
 func (s *session) warn(text string, values ...any) {
 	if line := fmt.Sprint(text, values); line != s.told {
 		s.told = line
@@ -85,7 +83,7 @@ func (s *session) warn(text string, values ...any) {
 	}
 }
 
-// malformed answers a message whose body cannot be decoded.
+// malformed answers a message with an undecodable body.
 func (s *session) malformed(h *nfapi.Header) []outgoing {
 	switch h.MessageID {
 	case nfapi.MsgPNFConfigRequest:
@@ -114,8 +112,7 @@ func (s *session) find(id uint16) *phy {
 	return nil
 }
 
-// pnfConfig has the VNF's PHYs be ours. OpenAirInterface always sends two, the second
-// one all zero.
+// pnfConfig assigns the VNF's PHYs. OpenAirInterface always sends two, the second one all zero.
 func (s *session) pnfConfig(profile nfapi.Profile, tlvs []nfapi.TLV) errorCode {
 	if s.state == inOperation {
 		return codeInvalidState

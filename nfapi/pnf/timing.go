@@ -80,8 +80,8 @@ func (t *timing) due(mu slot.Numerology, n slot.Number, m *nfapi.TimingInfo) boo
 	return true
 }
 
-// microsAfter is a lead as TIMING_INFO has it: us after the slot began, negative
-// before. 0 stands for "no request", so one that came at that very moment is 1.
+// microsAfter is a lead in the encoding of TIMING_INFO: us after the start of the slot, negative
+// before. 0 means "no request", so a request at exactly that moment is 1.
 func microsAfter(lead time.Duration) int32 {
 	if us := int32(-lead / time.Microsecond); us != 0 {
 		return us

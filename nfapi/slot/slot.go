@@ -25,8 +25,8 @@ const Symbols = 14
 // Cycle is how long an SFN cycle takes.
 const Cycle = Frames * 10 * time.Millisecond
 
-// Number is SFN and slot as one number: sfn * slots per frame + slot. What it counts
-// to depends on the numerology.
+// Number is SFN and slot as one number: sfn * slots per frame + slot. Its range depends on the
+// numerology.
 type Number uint32
 
 // Numerology is mu: slots have 1 ms >> mu.

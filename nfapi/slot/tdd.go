@@ -42,9 +42,8 @@ func NewTDD(mu Numerology, slots [][Symbols]Use) (TDD, error) {
 	return TDD{mu: mu, slots: slots}, nil
 }
 
-// ParseTDD makes a table of a pattern such as "DDDDDDDSUU", which is repeated over the
-// frame: D downlink, U uplink, S special, whose first symbols are downlink and whose
-// last ones are uplink.
+// ParseTDD converts a pattern such as "DDDDDDDSUU", which is repeated over the frame, to a table: D
+// downlink, U uplink, S special, with first symbols downlink and last symbols uplink.
 //
 // Errors: another letter, a pattern that does not fit into a frame a whole number of
 // times, more symbols than a slot has.

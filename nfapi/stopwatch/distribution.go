@@ -14,8 +14,8 @@ type Bucket struct {
 	Count     uint64
 }
 
-// Distribution is values in nanoseconds, some of which may be negative. Its JSON has
-// the usual percentiles beside the buckets. A nil Distribution is one of no values.
+// Distribution is a distribution of nanoseconds, possibly negative. Its JSON has the usual
+// percentiles in addition to the buckets. A nil Distribution is empty.
 type Distribution struct {
 	Count    uint64
 	Sum      int64

@@ -6,7 +6,7 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
-// The kinds of PDUs whose way is timed, as the study of OpenAirInterface had them.
+// The kinds of timed PDUs, as in the study of OpenAirInterface.
 const (
 	partPDCCH = iota
 	partPDSCH

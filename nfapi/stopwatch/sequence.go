@@ -42,7 +42,7 @@ func (s *sequences) add(phy uint16, number uint8) {
 		s.forward(one, uint(ahead))
 		one.newest = number
 	case ahead <= -64:
-		s.begin(one, number) // the sender has begun anew
+		s.begin(one, number) // the sender has restarted
 	case one.here>>uint(-ahead)&1 != 0:
 		s.duplicate.Add(1)
 	default:

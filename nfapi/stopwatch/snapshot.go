@@ -10,7 +10,7 @@ import (
 
 // Snapshot is what a [Watch] had at a time. Times are nanoseconds.
 type Snapshot struct {
-	Name     string    `json:"name"` // whose it is
+	Name     string    `json:"name"` // owner
 	Started  time.Time `json:"started"`
 	At       time.Time `json:"at"`
 	Messages []Message `json:"messages"` // by message id
@@ -112,8 +112,8 @@ type Clock struct {
 	Late    *Distribution `json:"late,omitempty"`
 }
 
-// Snapshot is what the watch has recorded so far, of whoever name says. It does not
-// stop who records; figures of one moment may be apart by what was recorded meanwhile.
+// Snapshot is what the watch has recorded so far, labelled with name. It does not stop recording;
+// figures may differ by what was recorded meanwhile.
 func (w *Watch) Snapshot(name string) *Snapshot {
 	s := &Snapshot{Name: name, At: time.Now(), Messages: []Message{}, Parts: []Part{}}
 	if w == nil {

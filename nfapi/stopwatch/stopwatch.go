@@ -1,15 +1,14 @@
 // Package stopwatch measures the two halves of a split gNB: how long before its slot
-// each request came, how long messages were under way, what was lost, and how long
-// each step took.
+// each request came, how long messages were in transit, which were lost, and how long each step took.
 //
 //	VNF  Schedule ─ Pack ─►            Delay             ─► Unpack ─ lead ─► slot: PHY    PNF
 //	     └───── Step ────┘└─ Handled: from the time stamp on ─────┘
 //	     Indicate ◄─ Unpack ◄─         Delay             ◄─ Pack
 //
-// A [Watch] may be used by several goroutines, those of real time among them: to record
-// takes no lock and, but for the first value of a kind, no memory. A nil Watch records
-// nothing. [Watch.Snapshot] is what it has so far; snapshots can be subtracted and
-// merged, kept as JSON, and shown as a table and as metrics.
+// A [Watch] may be used by several goroutines, those of real time among them: recording takes no
+// lock and, except for the first value of a kind, does not allocate. A nil Watch records nothing.
+// [Watch.Snapshot] is what it has so far; snapshots can be subtracted and merged, kept as JSON, and
+// shown as a table and as metrics.
 //
 // Jitter is that of RFC 3550, 6.4.1, of each type of message.
 package stopwatch
@@ -21,7 +20,7 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
-// Verdict is what became of a request that came.
+// Verdict is the result of a received request.
 type Verdict uint8
 
 // The verdicts.
@@ -32,11 +31,11 @@ const (
 	Duplicate         // its slot has that message already
 	Invalid           // it could not be decoded, or its checksum is wrong
 	Unpaired          // it was on time, DL_TTI.request or TX_DATA.request, and the other of both was not
-	// LateByClock is told of a request that was told to be Late, if it would have been on
-	// time had the clock not been late with SLOT.indication.
+	// LateByClock counts requests reported as Late that would have been on time with SLOT.indication
+	// on time.
 	LateByClock
-	// LateByWaiting is told of one that was told to be Late, if it had come before its slot
-	// began, and was not read, or not decoded, until then.
+	// LateByWaiting counts requests reported as Late that arrived before their slot began, but were
+	// not read or not decoded until then.
 	LateByWaiting
 	numVerdicts
 )
@@ -51,7 +50,7 @@ const (
 	numDirections
 )
 
-// Step is something whose execution is timed, beside the messages of P7.
+// Step is a timed execution step, in addition to the P7 messages.
 type Step uint8
 
 // The steps.
@@ -206,8 +205,8 @@ func (w *Watch) Sequence(d Direction, phy uint16, sequence uint8) {
 	w.sequences[d].add(phy, sequence)
 }
 
-// Restart says that the peers begin anew: what comes next is not compared with what
-// came before. Figures stay.
+// Restart marks a restart of the peers: following messages are not compared with earlier ones.
+// Figures stay.
 func (w *Watch) Restart() {
 	if w == nil {
 		return
@@ -231,9 +230,9 @@ func (w *Watch) Execution(s Step, id nfapi.MessageID, took time.Duration) {
 	w.messages[indexOf(id)].steps[s].Record(took)
 }
 
-// Handled is how long it took from the sender's time stamp until the receiver had done
-// with a message: a request stands in its slot, an indication has been through the MAC.
-// What the message has of PDUs is counted by kind as well.
+// Handled is the time from the sender's time stamp until the receiver has processed a message: a
+// request is in its slot, an indication has passed the MAC. The PDUs of the message are counted by
+// kind as well.
 func (w *Watch) Handled(m nfapi.Message, took time.Duration) {
 	if w == nil {
 		return
@@ -244,8 +243,8 @@ func (w *Watch) Handled(m nfapi.Message, took time.Duration) {
 	}
 }
 
-// Tick is for who has the clock: a slot began, late by so much; skipped slots were left
-// out before it.
+// Tick is called by the owner of the clock: a slot began, with this lateness; skipped slots were
+// left out before it.
 func (w *Watch) Tick(late time.Duration, skipped int) {
 	if w == nil {
 		return

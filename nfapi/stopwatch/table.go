@@ -44,7 +44,7 @@ func (s *Snapshot) Print(w io.Writer) error {
 	return err
 }
 
-// Headline says whose it is, how long, and how the clock did.
+// Headline has owner, duration and clock lateness.
 func (s *Snapshot) Headline() string {
 	text := fmt.Sprintf("%s: %s", s.Name, s.Duration().Round(time.Millisecond))
 	if c := &s.Clock; c.Slots > 0 {
@@ -143,7 +143,7 @@ func (s *Snapshot) studyRows() [][]string {
 	return rows
 }
 
-// Text is a quantile as [Micros] has it; "-": there is none.
+// Text is a quantile, written as by [Micros]; "-": there is none.
 func (d *Distribution) Text(q float64) string {
 	if d.Total() == 0 {
 		return "-"

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Networks are what P5 may go over: the kernel's TCP; SCTP, of the kernel if it has it,
-// else in this process over IP protocol 132, which needs CAP_NET_RAW; SCTP in UDP (RFC
-// 6951), which needs nothing. auto is TCP and, if the kernel has it, SCTP: a listener
-// has both, and who connects tries SCTP first.
+// Networks are the transports of P5: the kernel's TCP; SCTP, of the kernel if available, otherwise
+// in this process over IP protocol 132, which needs CAP_NET_RAW; SCTP in UDP (RFC 6951), which
+// needs nothing. auto is TCP and, if the kernel has it, SCTP: a listener uses both, and a client
+// tries SCTP first.
 func Networks() []string { return []string{"auto", "tcp", "sctp", "sctp-udp"} }
 
 // autoTimeout is how long auto waits for an answer over SCTP.

@@ -34,9 +34,8 @@ type P5Config struct {
 	EncapsulationPort uint16
 	// WriteTimeout is how long a message may take to be sent; 0: 5 s.
 	WriteTimeout time.Duration
-	// DialTimeout is how long a PNF waits for its VNF's machine to answer; 0: 10 s. The
-	// network alone may take minutes to give up, and does not notice meanwhile that the
-	// machine is back.
+	// DialTimeout is the time limit for an answer of the VNF's machine; 0: 10 s. The network stack
+	// alone may take minutes to time out, and does not notice in that time that the machine is back.
 	DialTimeout time.Duration
 }
 
@@ -111,8 +110,8 @@ func (p *P5) Close() error { return p.carrier.Close() }
 
 // Send sends a message, in one write. phy is 0 for messages about the PNF.
 //
-// Errors: those of encoding, after which the connection goes on; those of the
-// connection, after which it does not.
+// Errors: those of encoding, after which the connection is still usable; those of the connection,
+// after which it is not.
 func (p *P5) Send(phy uint16, m nfapi.Message) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,9 +160,9 @@ func (p *P5) Stream() bool {
 // Receive waits for the next message. Message and the octets that it refers to belong to
 // the caller. A message of an unknown type is an [nfapi.Opaque].
 //
-// Errors: an [*nfapi.Error] is about the body of this message; its header is returned
-// and the connection goes on. All others end it: [ErrFraming], [io.EOF] when the peer
-// has closed it, those of the network.
+// Errors: an [*nfapi.Error] is about the body of this message; its header is returned and the
+// connection stays usable. All others end it: [ErrFraming], [io.EOF] when the peer has closed it,
+// those of the network.
 func (p *P5) Receive() (nfapi.Header, nfapi.Message, error) {
 	ours := p.config.Profile
 	if p.heard.Load() {
@@ -276,7 +275,7 @@ func (c *P5Config) allows(a netip.Addr) bool {
 // Accept waits for the next PNF.
 //
 // Errors: [net.ErrClosed] after Close; others are of one connection, and Accept may be
-// called again: [ErrRefused] is about who is not allowed, and has been closed.
+// called again: [ErrRefused] is about a peer that is not permitted; its connection has been closed.
 func (l *P5Listener) Accept() (*P5, error) {
 	select {
 	case a := <-l.arrived:

@@ -37,20 +37,20 @@ type P7Config struct {
 	// Senders is how many peers are listened to at the same time as long as none are
 	// admitted; the longest silent one gives way. 0: 16.
 	Senders int
-	// Timeout is after how long a message is given up of which segments are missing.
-	// 0: 5 ms, which is less than 256 messages take, after which their numbers come round:
-	// at slots of 125 us and four messages in each those are 8 ms.
+	// Timeout is the time after which a message with missing segments is discarded. 0: 5 ms, which
+	// is less than the time of 256 messages, after which the numbers wrap around: 8 ms with slots of
+	// 125 us and four messages in each.
 	Timeout time.Duration
 }
 
-// Datagram is a message that came: whole, or put together of segments. It is valid
-// until the function that it was given to returns.
+// Datagram is a received message: unsegmented, or reassembled. It is valid until the function that
+// it was passed to returns.
 type Datagram struct {
 	Header  nfapi.Header  // of the last segment
 	Profile nfapi.Profile // the peer's: decode Body with it
 	Body    []byte
 	From    netip.AddrPort
-	At      time.Time // when it was taken off the socket
+	At      time.Time // when it was read from the socket
 	// Waited is how long it, or its last segment, had been in the socket until then: by the
 	// kernel's time stamp, 0 if that says nothing.
 	Waited time.Duration
@@ -126,7 +126,7 @@ func ListenP7(c P7Config) (*P7, error) {
 	if c.SegmentSize <= nfapi.SegmentSize2024 {
 		p.sender.SegmentOctets = c.SegmentSize
 	}
-	// A message and its segments fit, whatever the batch holds before them.
+	// A message and its segments fit, independent of the batch's content.
 	p.room = make([]byte, 4*nfapi.MaxMessage)
 	if err := p.receiver.init(p); err != nil {
 		return nil, errors.Join(fmt.Errorf("transport: p7 at %s: %w", p.local, err), s.Close())
@@ -137,12 +137,12 @@ func ListenP7(c P7Config) (*P7, error) {
 // LocalAddr is where it listens.
 func (p *P7) LocalAddr() netip.AddrPort { return p.local }
 
-// Nobody is a peer from which nothing comes: to [P7.Admit] it alone is to hear nobody.
+// Nobody matches no peer: Admit(Nobody) drops every datagram. See [P7.Admit].
 var Nobody = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
 
-// Admit has only datagrams of these peers heard from now on; one with port 0 stands for
-// all ports of its address. None: everybody again, as many as the configuration says.
-// The generation of a peer's headers is found anew.
+// Admit accepts only datagrams of these peers from now on; port 0 matches all ports of an address.
+// None: all peers again, up to the configured number. The generation of a peer's headers is
+// detected again.
 func (p *P7) Admit(peers ...netip.AddrPort) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,7 +153,7 @@ func (p *P7) Admit(peers ...netip.AddrPort) {
 // Close ends Receive and frees the port. It does not wait for Receive to return; the
 // port is free when it has.
 func (p *P7) Close() error {
-	if !p.socket.Stop() { // before mu: who waits for room in the socket has it
+	if !p.socket.Stop() { // before mu: held while waiting for room in the socket
 		return nil
 	}
 	p.mu.Lock()
@@ -308,7 +308,7 @@ func (p *P7) flush() {
 	p.used = 0
 }
 
-// send sends the batch, whose octets stay where they are.
+// send sends the batch, without moving its octets.
 func (p *P7) send() {
 	for {
 		sent, err := p.sender.Flush()

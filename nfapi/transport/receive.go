@@ -14,13 +14,13 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi"
 )
 
-// Limits of what is put together.
+// Limits of reassembly.
 const (
 	maxPartial  = 16 // messages of which segments are here, of all senders
 	rememberEnd = 64 // messages that are complete, by which repeated segments are known
 )
 
-// receiver is the receiving half of a [P7]: of its goroutine, unless it says so.
+// receiver is the receiving half of a [P7]: used by its goroutine only, unless documented.
 type receiver struct {
 	*P7
 	changed  atomic.Bool // admitted is new
@@ -137,8 +137,8 @@ func (r *receiver) run(f func(*Datagram)) error {
 	}
 }
 
-// takeAdmitted copies the list of those who are admitted, and forgets the others, and of
-// those that stay which generation they speak: they may have been started anew.
+// takeAdmitted copies the list of admitted peers, forgets the others, and forgets the generation of
+// those that stay: they may have restarted.
 func (r *receiver) takeAdmitted() {
 	r.mu.Lock()
 	r.admit = slices.Clone(r.admitted)
@@ -243,7 +243,7 @@ func (r *receiver) heard(peer netip.AddrPort, g nfapi.Generation) {
 	r.spoken = append(r.spoken, spoken{peer, g})
 }
 
-// generationOf is what heard was told; mu is held.
+// generationOf is the generation recorded by heard; mu is held.
 func (r *receiver) generationOf(peer netip.AddrPort) (nfapi.Generation, bool) {
 	for i := range r.spoken {
 		if r.spoken[i].peer == peer {

@@ -79,7 +79,7 @@ func associate(ctx context.Context, p *path, handshake func(sctp.Config) (*sctp.
 	return a, nil
 }
 
-// streams reads the peer's streams: that of ours, and some that it opens.
+// streams reads the peer's streams: the one opened here, and some that the peer opens.
 func (a *association) streams() {
 	var group sync.WaitGroup
 	group.Go(func() { a.read(a.out) })
@@ -96,8 +96,7 @@ func (a *association) streams() {
 	close(a.messages)
 }
 
-// read hands on the messages of a stream, one at a time: who does not read them has the
-// peer wait.
+// read passes on the messages of a stream, one at a time: an idle reader makes the peer wait.
 func (a *association) read(s *sctp.Stream) {
 	b := make([]byte, nfapi.MaxMessage)
 	for {
@@ -230,7 +229,7 @@ type sctpSource struct {
 	once     sync.Once
 }
 
-// refusals is how many that were refused wait to be told of; of more nobody is told.
+// refusals is the capacity of the queue of refused peers to report; further ones are not reported.
 const refusals = 64
 
 func listenSCTP(c P5Config, open opener) (source, error) {
@@ -253,11 +252,11 @@ func listenSCTP(c P5Config, open opener) (source, error) {
 	return s, nil
 }
 
-// take shakes hands with who has sent INIT.
+// take completes the handshake with a sender of INIT.
 func (s *sctpSource) take(p *path) {
 	a, err := associate(context.Background(), p, sctp.Server)
 	if err != nil {
-		return // whoever it was: it has not got through
+		return // the peer did not complete the handshake
 	}
 	select {
 	case s.arrived <- a:
@@ -266,7 +265,7 @@ func (s *sctpSource) take(p *path) {
 	}
 }
 
-// refuse has accept tell of who is not allowed.
+// refuse makes accept report a peer that is not permitted.
 func (s *sctpSource) refuse(from netip.AddrPort) {
 	select {
 	case s.refused <- from:

@@ -23,8 +23,8 @@ type endpoint struct {
 	wire  wire
 	port  uint16
 	allow func(netip.Addr) bool
-	begin func(*path) // a peer that is not known has sent INIT; nil: nobody is taken
-	// refused is told of who is not allowed and has sent INIT; it must not wait. Nil: nobody is.
+	begin func(*path) // an unknown peer has sent INIT; nil: none is accepted
+	// refused is called for a sender of INIT that is not permitted; it must not block. Nil: not called.
 	refused func(netip.AddrPort)
 
 	mu     sync.Mutex
@@ -59,14 +59,14 @@ func (e *endpoint) run() {
 	}
 }
 
-// packet gives a packet to its association. One that is of none begins one if it is an
-// INIT and we listen; else its sender is told.
+// packet passes a packet to its association. A packet without association creates one if it is an
+// INIT and the endpoint listens; otherwise its sender gets an answer.
 func (e *endpoint) packet(b []byte, from netip.AddrPort) {
 	if !goodPacket(b) || binary.BigEndian.Uint16(b[2:]) != e.port {
 		return
 	}
 	r := remote{from.Addr(), binary.BigEndian.Uint16(b)}
-	if !e.allow(from.Addr()) { // no answer: who it is, is not proven
+	if !e.allow(from.Addr()) { // no answer: the sender is not verified
 		if chunkOf(b) == chunkInit && e.refused != nil {
 			e.refused(netip.AddrPortFrom(r.addr, r.port))
 		}
@@ -90,8 +90,7 @@ func (e *endpoint) packet(b []byte, from netip.AddrPort) {
 	}
 }
 
-// makeRoom gives up the handshake that is pending for the longest if there are as many
-// as there may be; mu is held.
+// makeRoom aborts the oldest pending handshake if the limit is reached; mu is held.
 func (e *endpoint) makeRoom() bool {
 	if e.closed || e.quiet {
 		return false
@@ -145,7 +144,7 @@ func (e *endpoint) deaf() {
 	e.lastOne()
 }
 
-// lastOne closes the wire if nobody needs it any more; mu is held.
+// lastOne closes the wire if it is unused; mu is held.
 func (e *endpoint) lastOne() {
 	if e.quiet && len(e.paths) == 0 {
 		_ = e.wire.Close()
@@ -162,8 +161,8 @@ func (e *endpoint) shut() {
 	}
 }
 
-// path is the way of the packets of one association. To Pion it is a connection, on
-// whose ends the ports are what it takes them for.
+// path is the path of the packets of one association. For Pion it is a connection with the ports
+// that it expects.
 type path struct {
 	*endpoint
 	remote remote
@@ -175,7 +174,7 @@ type path struct {
 	at      netip.AddrPort // where the peer's last packet came from
 	ours    uint32         // our verification tag: what the peer has to send
 	theirs  uint32         // the peer's
-	acked   uint32         // the peer's last TSN that it was told is here
+	acked   uint32         // the peer's last acknowledged TSN
 	settled bool           // hands are shaken
 	heard   time.Time      // when the peer's last packet came
 }
@@ -183,8 +182,8 @@ type path struct {
 // pionPort is what Pion takes both ports for.
 const pionPort = 5000
 
-// take has a packet read. One whose verification tag is wrong is not of this
-// association, and an INIT after the handshake neither. Source: RFC 9260, 8.5.
+// take passes a packet on for reading. A packet with a wrong verification tag does not belong to
+// this association, nor does an INIT after the handshake. Source: RFC 9260, 8.5.
 func (p *path) take(b []byte, from netip.AddrPort) {
 	p.mu.Lock()
 	tag, chunk := tagOf(b), chunkOf(b)

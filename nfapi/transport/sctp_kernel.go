@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the kernel's SCTP is told. Source: linux/sctp.h; OpenAirInterface develop 2025-09
+// Constants of the kernel's SCTP. Source: linux/sctp.h; OpenAirInterface develop 2025-09
 // for the payload protocol identifier and the number of streams.
 const (
 	optInitMsg        = 2  // SCTP_INITMSG

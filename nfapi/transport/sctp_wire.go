@@ -77,9 +77,9 @@ func flagsOf(b []byte) byte   { return b[offSCTPChunk+1] }
 func initTSN(b []byte) uint32 { return binary.BigEndian.Uint32(b[offSCTPChunk+16:]) }
 func initTag(b []byte) uint32 { return binary.BigEndian.Uint32(b[offSCTPChunk+4:]) }
 
-// acknowledged is the last TSN that a packet of ours acknowledges; last if it does not.
-// Pion puts a number of its own into SHUTDOWN, which Linux takes for a violation: the one
-// of the last SACK is right.
+// acknowledged is the last TSN that an outgoing packet acknowledges; last if it does not. Pion puts
+// another number into SHUTDOWN, which Linux treats as a violation: that of the last SACK is
+// correct.
 func acknowledged(b []byte, last uint32) uint32 {
 	for at := offSCTPChunk; len(b)-at >= 8; {
 		if b[at] == chunkSack {

@@ -12,12 +12,12 @@ type P7Stats struct {
 	Octets        uint64 `json:"octets"`         // of them
 	Messages      uint64 `json:"messages"`       // that were handed on
 	Segments      uint64 `json:"segments"`       // that came
-	Incomplete    uint64 `json:"incomplete"`     // messages that were given up: segments were missing
+	Incomplete    uint64 `json:"incomplete"`     // discarded messages with missing segments
 	Repeated      uint64 `json:"repeated"`       // segments that were there already
 	Contradictory uint64 `json:"contradictory"`  // segments that contradict others of their message, or make it too long
 	WrongChecksum uint64 `json:"wrong_checksum"` // datagrams
 	Malformed     uint64 `json:"malformed"`      // datagrams without a header
-	Strangers     uint64 `json:"strangers"`      // datagrams of who is not admitted
+	Strangers     uint64 `json:"strangers"`      // datagrams of peers that are not admitted
 	Replaced      uint64 `json:"replaced"`       // senders that gave way to others
 	Overflow      uint64 `json:"overflow"`       // datagrams that the kernel dropped: the socket's buffer was full
 

@@ -38,7 +38,7 @@ type tcp struct {
 func newTCP(c net.Conn) *tcp {
 	if raw, ok := c.(syscall.Conn); ok {
 		if s, err := raw.SyscallConn(); err == nil {
-			_ = s.Control(func(fd uintptr) { // SCTP has no such option, and gives up by itself
+			_ = s.Control(func(fd uintptr) { // SCTP has no such option, and times out by itself
 				_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unacknowledged/time.Millisecond))
 			})
 		}

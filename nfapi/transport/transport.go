@@ -7,15 +7,14 @@
 //	P5  Message ─ encode ─ one write ─► TCP, or one SCTP message
 //	    TCP or SCTP ─► frame ─ decode ─ Message
 //
-// The peer's header says which generation of nFAPI it speaks; from then on it is
-// answered in that one.
+// The peer's header determines its generation of nFAPI, which is then used towards it.
 //
-// What a stranger sends takes bounded memory: so many senders, so many messages in
-// parts, so many octets of each. [P7.Admit] keeps strangers off altogether.
+// Datagrams of unknown senders use bounded memory: the number of senders, of partial messages and
+// of octets of each is limited. [P7.Admit] rejects unknown senders.
 //
 // Lengths are in octets, time stamps in microseconds of the SFN cycle.
 //
-// Source: SCF 225, as OpenAirInterface develop 2025-09 has it.
+// Source: SCF 225, as implemented by OpenAirInterface develop 2025-09.
 package transport
 
 import (
@@ -37,7 +36,7 @@ func speakable(p nfapi.Profile, g nfapi.Generation) bool {
 	return (p == nfapi.Aerial) == (g == nfapi.GenFAPI)
 }
 
-// profileOf is the profile of a peer whose headers have generation g, where ours is p.
+// profileOf is the profile of a peer with headers of generation g, if the configured one is p.
 func profileOf(p nfapi.Profile, g nfapi.Generation) nfapi.Profile {
 	switch {
 	case p == nfapi.Aerial:

@@ -10,7 +10,7 @@ type waiting struct {
 	emptied time.Time // nothing that came before it is left
 }
 
-// of is how long what arrived, ns since 1970, had been there at a time; 0: nobody knows.
+// of is how long a datagram that arrived at a time, ns since 1970, has waited; 0: unknown.
 func (w *waiting) of(arrived int64, at time.Time) time.Duration {
 	if arrived == 0 {
 		return 0
@@ -18,8 +18,8 @@ func (w *waiting) of(arrived int64, at time.Time) time.Duration {
 	return min(max(time.Duration(at.UnixNano()-arrived), 0), at.Sub(w.emptied))
 }
 
-// taken is told that the socket has been read. What comes after it is empty comes after
-// it was read the time before.
+// taken records that the socket has been read. Datagrams after it was empty arrived after the
+// previous read.
 func (w *waiting) taken(at time.Time, empty bool) {
 	if empty {
 		w.emptied = w.last

@@ -53,11 +53,10 @@ type PNF struct {
 // PHY is one of a PNF.
 type PHY struct {
 	ID uint16 `yaml:"id"` // phy_id of all its messages
-	// P7 is where the VNF has P7 for this PHY. An unspecified address: that of the P5
-	// connection is told to the PNF.
+	// P7 is the VNF's P7 address for this PHY. If unspecified, the PNF gets the address of the P5
+	// connection.
 	P7 netip.AddrPort `yaml:"p7"`
-	// Announce is what the PNF is told instead of P7: where a relay, or an address
-	// translation, takes its messages.
+	// Announce is sent to the PNF instead of P7: the address of a relay or of an address translation.
 	Announce netip.AddrPort `yaml:"announce"`
 	// PNFP7 is where requests go, if not to where the PNF's messages come from. Messages
 	// may come from that address, too.
@@ -95,9 +94,9 @@ type Timeouts struct {
 	// Repeat is how often a request that may be repeated is sent again: 2. Negative:
 	// never.
 	Repeat  int           `yaml:"repeat"`
-	Retry   time.Duration `yaml:"retry"`   // until a PHY that failed or stopped is begun with anew: 2 s
-	Silence time.Duration `yaml:"silence"` // without SLOT.indication until a PNF is given up: 2 s
-	// Sync is how often node sync is asked for: 50 ms. Negative: never.
+	Retry   time.Duration `yaml:"retry"`   // until the procedure of a failed or stopped PHY starts again: 2 s
+	Silence time.Duration `yaml:"silence"` // without SLOT.indication until a PNF is declared failed: 2 s
+	// Sync is the interval of node sync: 50 ms. Negative: never.
 	Sync time.Duration `yaml:"sync"`
 }
 

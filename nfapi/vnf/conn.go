@@ -33,7 +33,7 @@ type conn struct {
 }
 
 const (
-	// look is how often it is asked whether a PHY is silent.
+	// look is the interval of the check for silent PHYs.
 	look = 250 * time.Millisecond
 	// stoodStill is after how long without a look this process cannot have run.
 	stoodStill = 4 * look
@@ -59,7 +59,7 @@ func newConn(v *VNF, p *pnf, p5 *transport.P5) *conn {
 func (c *conn) run(ctx context.Context) {
 	c.from = c.p5.RemoteAddr().String()
 	level := slog.LevelInfo
-	if c.pnf.again { // it has been told why it cannot stay
+	if c.pnf.again { // the peer has received the reason of the rejection
 		level = slog.LevelDebug
 	}
 	c.log.Log(ctx, level, "p5: connected", "from", c.from)
@@ -149,9 +149,9 @@ func (c *conn) errorIndication(phy uint16, e *nfapi.ErrorIndication) {
 	}
 }
 
-// passed does what is due now, and returns how long it is until something may be. If this
-// process has stood still, answers and SLOT.indications wait to be taken in before anybody
-// is blamed for their absence.
+// passed executes due actions, and returns the time until the next one. If this process has stood
+// still, pending answers and SLOT.indications are read first, before their absence is treated as a
+// failure.
 func (c *conn) passed(now time.Time) time.Duration {
 	gone := now.Sub(c.looked)
 	if gone > stoodStill {
@@ -262,8 +262,7 @@ func (c *conn) stopped(i int) { c.pnf.phys[i].stop() }
 
 func (c *conn) wrong(i int, err error) { c.tell(i, "p5: failed", err) }
 
-// tell logs what went wrong with a PHY, or with the PNF if i is -1. What is tried again
-// and again, and fails as it did before, is told once.
+// tell logs a failure of a PHY, or of the PNF if i is -1. Repeated identical failures are logged once.
 func (c *conn) tell(i int, text string, err error) {
 	log, level := c.log, slog.LevelWarn
 	if i >= 0 {

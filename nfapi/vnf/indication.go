@@ -25,7 +25,7 @@ func (p *phy) indication(d *transport.Datagram) error {
 	if err != nil {
 		return err
 	}
-	// The first tick says what time it is; what comes much too late helps nobody.
+	// The first tick sets the time; a much too late one is useless.
 	if !p.ticks.begun || !near(p.cell.Numerology, n, p.ticks.last) {
 		p.count.Stale++
 		return nil

@@ -13,8 +13,7 @@ import (
 //
 // A late request costs one transport block a turn of HARQ, a longer lead each packet
 // some time: so a stall that the longest lead would not have bridged changes nothing,
-// and a single late request not much. Where requests go on coming late, it grows with
-// each report.
+// and a single late request not much. If requests keep coming late, it grows with each report.
 type lead struct {
 	least, most, margin, calm time.Duration
 

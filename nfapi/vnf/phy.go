@@ -30,11 +30,11 @@ type phy struct {
 	config  PHY
 	profile nfapi.Profile
 	ahead   SlotAhead
-	resync  time.Duration // how often node sync is asked for; negative: never
+	resync  time.Duration // interval of node sync; negative: never
 	mac     fapi.MAC
 	p7      carrier
 	watch   *stopwatch.Watch
-	woken   chan struct{} // the own clock may go on
+	woken   chan struct{} // the own clock may continue
 	lines   chan func()   // of the log
 	now     func() time.Time
 
@@ -88,7 +88,7 @@ func (p *phy) admit() {
 	p.p7.Admit(from...)
 }
 
-// start is START.response: the PHY runs. c is what it was configured with.
+// start is START.response: the PHY runs. c is its configuration.
 func (p *phy) start(c *cell.Config, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,7 +214,7 @@ func (p *phy) synchronise(at time.Time) {
 	}
 }
 
-// wake has the own clock go on.
+// wake lets the own clock continue.
 func (p *phy) wake() {
 	select {
 	case p.woken <- struct{}{}:
@@ -261,8 +261,8 @@ func (p *phy) slotIndication(d *transport.Datagram) error {
 	return nil
 }
 
-// jumped begins anew at slot n: the first one, or the PNF's clock was set. By node sync
-// it may also be that many ticks were lost, and time went on as it should.
+// jumped restarts at slot n: the first one, or the PNF's clock was set. According to node sync it
+// is also possible that many ticks were lost while time continued normally.
 func (p *phy) jumped(n slot.Number) {
 	now, mu := p.now(), p.cell.Numerology
 	at, _ := p.sync.clock().Slot(now)
@@ -296,8 +296,8 @@ func (p *phy) complain(now time.Time, text string, values ...any) {
 	p.say(func() { p.log.Warn(text, values...) })
 }
 
-// say has a line logged by somebody else: nobody who keeps slots, or has mu, waits for
-// the log. If too many wait already, it is lost.
+// say logs a line from another goroutine: no goroutine that keeps slots, or holds mu, waits for the
+// log. If too many lines wait, it is lost.
 func (p *phy) say(line func()) {
 	select {
 	case p.lines <- line:
@@ -305,8 +305,8 @@ func (p *phy) say(line func()) {
 	}
 }
 
-// cellFor is the cell of the MAC with what the VNF adds: where it has P7, when it wants
-// to be told about the arrival of requests.
+// cellFor is the cell of the MAC with the additions of the VNF: its P7 address, and when it wants
+// reports on the arrival of requests.
 func (p *phy) cellFor(p7 netip.AddrPort, host netip.Addr) (*cell.Config, error) {
 	c := *p.mac.Cell()
 	if !c.Numerology.Valid() || c.TDD.IsZero() {

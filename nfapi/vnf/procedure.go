@@ -31,18 +31,18 @@ type unit struct {
 	requests map[stage]request
 	stage    stage
 	after    stage     // what comes after stopping
-	until    time.Time // for the answer, or until it is begun with anew; zero: none
+	until    time.Time // for the answer, or until the restart; zero: none
 	left     int       // how often the request may be repeated
 	revived  bool      // it was found running and has been stopped, once
 	request  nfapi.Message
 	reason   error // of stageFailed
 }
 
-// procedure is the VNF's side of P5 with one PNF: what is sent when, and what an answer
-// or the lack of one means. It has no clock and no socket: time is told, messages are
-// passed to the actor.
+// procedure is the VNF's side of P5 with one PNF: when messages are sent, and the effect of an
+// answer or of its absence. It has no clock and no socket: time is a parameter, messages are passed
+// to the actor.
 //
-// Source: SCF 222, 2.1 and SCF 225, as OpenAirInterface develop 2025-09 has them.
+// Source: SCF 222, 2.1 and SCF 225, as implemented by OpenAirInterface develop 2025-09.
 type procedure struct {
 	profile  func() nfapi.Profile // the PNF's, by its headers
 	timeouts Timeouts
@@ -164,7 +164,7 @@ func (p *procedure) unitOf(phy uint16, id nfapi.MessageID) *unit {
 	return nil
 }
 
-// answered goes on after a good answer.
+// answered continues after a successful answer.
 func (p *procedure) answered(u *unit, m nfapi.Message, now time.Time) {
 	switch m := m.(type) {
 	case *nfapi.PNFParamResponse:
@@ -199,9 +199,8 @@ func (p *procedure) answered(u *unit, m nfapi.Message, now time.Time) {
 	p.actor.started(u.index)
 }
 
-// refused goes on after an answer with an error code. What is in a state of before is
-// brought out of it once: a PNF may have been used by another VNF, or by this one before
-// it was started anew.
+// refused continues after an answer with an error code. A PNF or PHY in an old state is reset once:
+// a PNF may have been used by another VNF, or by this one before its restart.
 func (p *procedure) refused(u *unit, m nfapi.Message, code uint32, now time.Time) {
 	state := code == codeInvalidState
 	switch {
@@ -217,7 +216,7 @@ func (p *procedure) refused(u *unit, m nfapi.Message, code uint32, now time.Time
 	}
 }
 
-// stoppedUnit goes on when something has stopped.
+// stoppedUnit continues after a PHY or PNF has stopped.
 func (p *procedure) stoppedUnit(u *unit, now time.Time) {
 	p.enter(u, u.after, now)
 	if u.stage == stageStopped && u != &p.pnf {
@@ -225,7 +224,7 @@ func (p *procedure) stoppedUnit(u *unit, now time.Time) {
 	}
 }
 
-// fail ends what cannot go on: of a PHY for a while, of a PNF for good.
+// fail ends a failed procedure: of a PHY for a while, of a PNF permanently.
 func (p *procedure) fail(u *unit, err error, now time.Time) {
 	p.actor.wrong(u.index, err)
 	switch {

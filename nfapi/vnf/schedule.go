@@ -52,7 +52,7 @@ func (p *phy) reachable(n slot.Number, newest bool, now time.Time) bool {
 	return false
 }
 
-// schedule has the MAC schedule a slot, and sends what it wants of it.
+// schedule lets the MAC schedule a slot, and sends its requests.
 func (p *phy) schedule(n slot.Number) {
 	r := &p.requests
 	r.Reset(p.cell.Numerology, n)

@@ -22,7 +22,7 @@ const (
 	stageRunning
 	stageStopping
 	stageStopped
-	stageFailed // of a PHY: it is begun with anew after a while
+	stageFailed // of a PHY: its procedure restarts after a while
 )
 
 var stageNames = [...]string{"idle", "param", "config", "start", "running", "stopping", "stopped", "failed"}
@@ -47,7 +47,7 @@ func codeText(code uint32) string {
 	return fmt.Sprintf("error code %d", code)
 }
 
-// request is what is asked in a stage.
+// request is the request of a stage.
 type request struct {
 	id      nfapi.MessageID
 	answers []nfapi.MessageID
@@ -68,7 +68,7 @@ var phyRequests = map[stage]request{
 	stageStopping: {nfapi.MsgStopRequest, []nfapi.MessageID{nfapi.MsgStopIndication, nfapi.MsgStopResponse}, false},
 }
 
-// refusal is a code with what it is about.
+// refusal is an error code with its subject.
 func refusal(m nfapi.Message, code uint32) error {
 	err := fmt.Errorf("%v: %s", m.MessageID(), codeText(code))
 	if c, ok := m.(*nfapi.ConfigResponse); ok {

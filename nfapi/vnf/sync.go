@@ -9,17 +9,16 @@ import (
 	"github.com/plumbline-upf/plumbline/nfapi/stopwatch"
 )
 
-// nodeSync finds what time it is at the PNF:
+// nodeSync determines the PNF's time:
 //
 //	VNF  t1 ──────────────────────── t4     delay  = ((t4 - t1) - (t3 - t2)) / 2
 //	         ╲ DL_NODE_SYNC        ╱         offset = t2 - t1 - delay
 //	PNF       t2 ─────────────── t3  UL_NODE_SYNC
 //
-// All times are of the SFN cycle of 10.24 s, and so are the differences. Of the last
-// answers the one that was under way the shortest time counts, since it waited the
-// least; what is seen of it is smoothed.
+// All times are of the SFN cycle of 10.24 s, and so are the differences. Of the last answers the
+// one with the shortest round trip is used, because it waited the least; its result is smoothed.
 //
-// Source: SCF 225, as OpenAirInterface develop 2025-09 has it; the filter is ours.
+// Source: SCF 225, as implemented by OpenAirInterface develop 2025-09; the filter is not from there.
 type nodeSync struct {
 	own clock.Timeline // the VNF's clock: slot 0 at some time of its own
 

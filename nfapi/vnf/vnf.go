@@ -60,7 +60,7 @@ type pnf struct {
 	again  bool     // the last connection has failed as the one before
 }
 
-// New opens the sockets of a VNF. newMAC makes the MAC of each PHY; it is asked now.
+// New opens the sockets of a VNF. newMAC creates the MAC of each PHY; it is called by New.
 //
 // Errors: [ErrConfig]; those of the sockets and of newMAC.
 func New(c Config, newMAC func(pnf string, phy uint16) (fapi.MAC, error), log *slog.Logger) (_ *VNF, err error) {
@@ -189,8 +189,7 @@ func (v *VNF) Run(ctx context.Context) error {
 // linesWaiting is how many lines of the log wait to be written; more are lost.
 const linesWaiting = 16
 
-// write logs what threads that keep slots have to say, until ctx ends: who reads the log
-// may have it wait.
+// write logs lines of threads that keep slots, until ctx ends: the log's reader may block it.
 func (v *VNF) write(ctx context.Context) {
 	for {
 		select {
@@ -202,8 +201,8 @@ func (v *VNF) write(ctx context.Context) {
 	}
 }
 
-// receive has a PHY take in what comes, on a thread that is urgent. Since anybody may send
-// to its socket, the thread's use of the CPU is watched: [clock.Urgent].
+// receive lets a PHY read its socket, on an urgent thread. Because any host may send to the socket,
+// the thread's CPU use is monitored: [clock.Urgent].
 func (v *VNF) receive(y *phy, socket *transport.P7) error {
 	defer clock.Urgent()()
 	if err := socket.Receive(y.datagram); err != nil {

@@ -27,7 +27,7 @@ type body struct {
 	start int32
 }
 
-// actionDef is a compiled action. Its parameters stand in words of an entry's data.
+// actionDef is a compiled action. Its parameters are words of an entry's data.
 type actionDef struct {
 	params []paramRef
 	words  int

@@ -7,13 +7,13 @@ import (
 )
 
 // bitOp moves up to 64 bits between one word of ctx.f and the octets of a header. Octets are read and written as one
-// big-endian number of size octets at offset at, in which the bits stand shift bits above the lowest:
+// big-endian number of size octets at offset at, with the bits shifted left by shift:
 //
 //	at          at+size
 //	├───────────────┤
 //	│   ▒▒▒▒▒▒      │  mask<<shift
 //
-// size is 0 for what spans nine octets or what a header is too short for; then bit and width count.
+// size is 0 for fields that span nine octets or exceed a short header; then bit and width apply.
 type bitOp struct {
 	word  int32
 	at    int32
@@ -24,7 +24,7 @@ type bitOp struct {
 	width int32
 }
 
-// bitOps makes the moves of one field whose first bit is bit, within a run of octets.
+// bitOps creates the moves of one field that starts at bit, within a run of octets.
 func bitOps(ops []bitOp, f *field, bit, octets int) []bitOp {
 	for i := 0; i < f.words; i++ {
 		end := bit + f.width - 64*i // beyond the piece's last bit

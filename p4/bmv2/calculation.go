@@ -24,7 +24,7 @@ type calculation struct {
 	hash    func([]byte) uint64
 }
 
-// checksum is a calculation whose result a field is to have.
+// checksum is a calculation with a target field.
 type checksum struct {
 	calc *calculation
 	f    *field
@@ -218,8 +218,8 @@ func (k *calculation) output(c *ctx) uint64 {
 	return k.hash(c.buf)
 }
 
-// csum16 is the Internet checksum. It adds the values themselves: modulo 2^16 - 1 a shift is a rotation, so a value counts
-// for what it is in its place, whatever words it spans.
+// csum16 is the Internet checksum. It adds the values themselves: modulo 2^16 - 1 a shift is a
+// rotation, so a value contributes correctly at any word boundary.
 func (k *calculation) csum16(c *ctx) uint64 {
 	var sum uint64
 	end := 0 // bits so far

@@ -32,7 +32,7 @@ type instr struct {
 	m, k, n uint64
 }
 
-// call is what an instruction calls. It stands apart, so that all of a pipeline's instructions are near to each other.
+// call is the target of an instruction. It is stored separately, so that all instructions of a pipeline are close together.
 type call struct {
 	fn   stmt
 	cond func(*ctx) bool

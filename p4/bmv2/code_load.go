@@ -75,8 +75,9 @@ func (l *loader) branchCompare(op string, a, b *node) (*branch, error) {
 // mirrored says what a comparison is with its sides the other way round.
 var mirrored = map[string]string{"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
-// compareWords makes a test of a word and a constant, or of two words; nil: there is none for this. bits says that both
-// are of one bit: then all tests are about 0, so that one knows what another has told.
+// compareWords makes a test of a word and a constant, or of two words; nil: there is none for this.
+// bits: both have one bit; then all tests compare with 0, so that one test can use the result of
+// another.
 func compareWords(op string, x, y num, bits bool) *branch {
 	if x.isConst {
 		x, y, op = y, x, mirrored[op]

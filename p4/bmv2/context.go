@@ -4,14 +4,15 @@ import "math/rand/v2"
 
 // hdrState is what a packet has of a header instance.
 type hdrState struct {
-	raw   int32 // where it stands in ctx.data, or -1 if the program made it
-	vlPos int32 // where its variable part stands there
+	raw   int32 // its offset in ctx.data, or -1 if the program created it
+	vlPos int32 // offset of its variable part there
 	vlLen int32 // octets of that
 	valid bool
-	dirty bool // a field is not as it stands at raw
+	dirty bool // a field differs from raw
 }
 
-// ctx is one packet on its way through the program, and the memory that this needs. None of it is shared.
+// ctx is one packet on its way through the program, and the memory that this needs. None of it is
+// shared.
 type ctx struct {
 	f    []uint64   // all fields
 	h    []hdrState // all headers

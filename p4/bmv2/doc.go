@@ -9,13 +9,15 @@
 //	            ▲                     │ resubmit                                  └► Sink.Digest, Sink.Drop        │
 //	            └─────────────────────┴────────────────────────────────────────────────────────────────────────────┘
 //
-// Load checks the whole program: what it accepts runs without looking anything up by name, without allocating memory and
-// without a loop that has no bound. A program that uses what is not implemented is refused, with an error that names it.
+// Load checks the whole program: an accepted program runs without lookups by name, without
+// allocation and without unbounded loops. A program that uses an unimplemented feature is rejected,
+// with an error that names it.
 //
-// Fields of up to 64 bits are one word each, wider ones several, the least significant first. Actions and
-// pipelines are code: instructions test and assign words, and call closures for all else. These were chosen when the ranges
-// of all values were known, so arithmetic is as exact as BMv2's, which has no limit, and as fast as that of words where it
-// can be. Tests whose result is known from what was tested or assigned before are left out.
+// Fields of up to 64 bits are one word each, wider ones several, the least significant first.
+// Actions and pipelines are code: instructions test and assign words, and call closures for all
+// else. They are chosen by the ranges of all values, so arithmetic is as exact as BMv2's, which is
+// unbounded, and as fast as word arithmetic where possible. Tests with a result known from earlier
+// tests or assignments are omitted.
 //
 // Values at this interface are octet strings in network byte order. They may be shorter or longer than the field, as long
 // as the value fits; those that come back have no leading zero octets, and zero is one octet (the canonical form of
@@ -214,8 +216,8 @@ type Out struct {
 	Head []byte
 	// Payload is what follows. Usually it is the end of Frame.Data itself.
 	Payload []byte
-	// InPlace is true if Payload is the end of Frame.Data and nothing else of it is needed any more: who has room
-	// before the payload may write Head there.
+	// InPlace is true if Payload is the end of Frame.Data and nothing else of it is needed any more: a
+	// caller with room before the payload may write Head there.
 	InPlace bool
 }
 
@@ -230,7 +232,7 @@ const (
 	DropEgress
 	// DropGroup is a multicast group without replicas.
 	DropGroup
-	// DropSession is a clone to a session that is not there; the packet itself goes on.
+	// DropSession is a clone to a session that does not exist; the packet itself continues.
 	DropSession
 	// DropPasses is a packet that was resubmitted or recirculated too often.
 	DropPasses

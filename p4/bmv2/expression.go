@@ -33,7 +33,7 @@ type node struct {
 	hi    *big.Int
 }
 
-// paramRef is where a parameter stands in the words of an action's parameters.
+// paramRef is the location of a parameter in the words of an action's parameters.
 type paramRef struct {
 	word, shift, width int
 }
@@ -48,7 +48,7 @@ func pow2(n int) *big.Int { return new(big.Int).Lsh(bigOne, uint(n)) }
 // ones is the greatest number of n bits.
 func ones(n int) *big.Int { return new(big.Int).Sub(pow2(n), bigOne) }
 
-// value reads a value of any type that may stand in an expression.
+// value reads a value of any type allowed in an expression.
 func (l *loader) value(v *jsonValue, depth int) (*node, error) {
 	if v == nil {
 		return nil, fmt.Errorf("a value is missing")

@@ -146,8 +146,8 @@ func (n *node) inferBitwise(nonneg bool) {
 	}
 }
 
-// inferShift finds the range of a shift. One to the left by a variable may go beyond all bounds; then the range says so
-// by its size, and compiling it works only where few of the lowest bits matter.
+// inferShift finds the range of a shift. A left shift by a variable may be unbounded; the size of
+// the range then shows this, and it can be compiled only where few of the lowest bits matter.
 func (n *node) inferShift() error {
 	a, b := n.l, n.r
 	if b.lo.Sign() < 0 {

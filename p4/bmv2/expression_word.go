@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// num is compiled data of one word. If it is a constant or a field that is one whole word, that stands beside the function.
+// num is compiled data of one word. If it is a constant or a field of exactly one word, it is stored next to the function.
 type num struct {
 	fn      func(*ctx) uint64
 	isConst bool
@@ -132,7 +132,7 @@ func unsignedOnly(n *node, ext uint) error {
 	return nil
 }
 
-// elementOffs are the words at which a field stands in each element of a stack.
+// elementOffs are the word offsets of a field in each element of a stack.
 func (l *loader) elementOffs(n *node) []int {
 	var offs []int
 	for _, h := range l.p.stacks[n.stk].headers {
@@ -186,7 +186,7 @@ func (l *loader) ternaryWord(n *node, bits int) (num, error) {
 	}}, err
 }
 
-// ringWord compiles operators whose lowest bits depend on nothing but the lowest bits of the operands.
+// ringWord compiles operators with lowest bits that depend only on the lowest bits of the operands.
 func (l *loader) ringWord(n *node, bits int) (num, error) {
 	if n.op == "&" {
 		if v, done, err := l.maskWord(n, bits); done || err != nil {

@@ -147,7 +147,7 @@ func (k *known) lead(fs facts, to int32) int32 {
 	return to
 }
 
-// pass looks at an instruction that is no table, and leads on what it leads to.
+// pass analyses an instruction other than a table, and continues with its successors.
 func (k *known) pass(i int) {
 	in, fs := &k.code[i], k.at[i]
 	*k.looks += 1 + len(fs)

@@ -102,7 +102,7 @@ func (s *Instance) Update(fn func(*Tx)) {
 	fn(t)
 }
 
-// View lets fn read the instance while packets go on. Changes are refused with ErrInvalid.
+// View lets fn read the instance while packets are processed. Changes are refused with ErrInvalid.
 func (s *Instance) View(fn func(*Tx)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

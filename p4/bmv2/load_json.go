@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// What is read of BMv2 JSON. Values whose form depends on their type stay raw until it is known.
+// The parts of BMv2 JSON that are read. Values with a type-dependent form stay raw until the type is known.
 
 type jsonProgram struct {
 	Meta struct {

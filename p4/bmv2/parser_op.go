@@ -18,7 +18,7 @@ func (c *ctx) extract(i int) int32 {
 	return ok
 }
 
-// extractVL takes a header whose variable part has a computed number of bits.
+// extractVL extracts a header with a variable part of a computed number of bits.
 func (c *ctx) extractVL(i int, bits uint64) int32 {
 	h := &c.s.p.headers[i]
 	p := &c.s.p.parser
@@ -174,7 +174,8 @@ func (l *loader) setAhead(p []jsonValue) (parserOp, error) {
 	}, nil
 }
 
-// extractOp compiles extract and, with a second parameter for the bits of the variable field, extract_VL.
+// extractOp compiles extract and, with a second parameter for the bits of the variable field,
+// extract_VL.
 func (l *loader) extractOp(p []jsonValue) (parserOp, error) {
 	var name string
 	if json.Unmarshal(p[0].Value, &name) != nil {

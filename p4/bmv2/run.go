@@ -130,7 +130,7 @@ func (w *Worker) ingress(c *ctx, own bool) *ctx {
 	return c
 }
 
-// swapBuffer lets the memory that a frame stands in follow the frame.
+// swapBuffer moves the buffer of a frame along with the frame.
 func (w *Worker) swapBuffer(from, to *ctx) { from.own, to.own = to.own, from.own }
 
 func (w *Worker) multicast(c *ctx, group uint64, own bool) {
@@ -280,7 +280,7 @@ func (w *Worker) egress(c *ctx, port uint32, own bool) {
 	w.out.Emit(&w.sent)
 }
 
-// recirculate lets the frame as it would leave begin anew.
+// recirculate restarts the pipeline with the outgoing frame.
 func (w *Worker) recirculate(c *ctx, head, payload []byte) {
 	n := w.get()
 	n.own = append(append(n.own[:0], head...), payload...)

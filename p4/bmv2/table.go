@@ -36,7 +36,7 @@ type table struct {
 	defSlot int // -1: no action
 	defData []uint64
 
-	// Memory for one change, whoever makes it holds the instance.
+	// Memory for one change; the caller holds the instance.
 	m    match
 	data []uint64
 	name []byte

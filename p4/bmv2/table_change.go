@@ -215,7 +215,7 @@ func (t *table) place(slot uint64) {
 	t.index[pos] = slot
 }
 
-// slotOf finds the slot in which a row stands.
+// slotOf finds the slot of a row.
 func (t *table) slotOf(h uint64, row int) uint32 {
 	mask := uint32(len(t.index) - 1)
 	pos := uint32(h) & mask

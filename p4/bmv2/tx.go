@@ -42,7 +42,7 @@ func (t *Tx) table(i int) (*table, error) {
 	return t.s.tables[i], nil
 }
 
-// entries gives a table whose entries may be changed.
+// entries returns a table with mutable entries.
 func (t *Tx) entries(i int) (*table, error) {
 	tb, err := t.table(i)
 	switch {

@@ -37,7 +37,8 @@ func (e electionID) message() *p4.Uint128 {
 	return &p4.Uint128{High: e.high, Low: e.low}
 }
 
-// arbitrate does what a MasterArbitrationUpdate asks for. The error is what the stream ends with. Source: P4Runtime Specification v1.4.1, 5.3.
+// arbitrate does what a MasterArbitrationUpdate asks for. The error is what the stream ends with.
+// Source: P4Runtime Specification v1.4.1, 5.3.
 func (s *Server) arbitrate(c *client, a *p4.MasterArbitrationUpdate) error {
 	// Writes hold the lock: those of a primary that is one no longer end before the next one begins.
 	s.mu.Lock()
@@ -83,7 +84,7 @@ func (s *Server) arbitrate(c *client, a *p4.MasterArbitrationUpdate) error {
 	return nil
 }
 
-// setPrimary makes c, or nobody, the primary. Digests that another one has got are told again.
+// setPrimary makes c the primary; nil: none. Digests sent to another one are sent again.
 func (s *Server) setPrimary(c *client) {
 	if was := s.primary.Swap(c); was == c {
 		return
@@ -99,7 +100,7 @@ func (s *Server) setPrimary(c *client) {
 	}
 }
 
-// leave forgets a controller whose stream ends.
+// leave removes a controller at the end of its stream.
 func (s *Server) leave(c *client, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +112,7 @@ func (s *Server) leave(c *client, err error) {
 	}
 }
 
-// notifyAll tells all controllers who is the primary, the new one last.
+// notifyAll notifies all controllers of the primary, the new one last.
 func (s *Server) notifyAll(last *client) {
 	for c := range s.clients {
 		if c != last {
@@ -136,7 +137,7 @@ func (s *Server) notify(c *client) {
 	}
 }
 
-// mayWrite checks who wants to change something. It is for who holds s.mu. Source: P4Runtime Specification v1.4.1, 12, 14.
+// mayWrite checks the permission of a writer. s.mu must be held. Source: P4Runtime Specification v1.4.1, 12, 14.
 func (s *Server) mayWrite(device uint64, role string, roleID uint64, id electionID) error {
 	primary := s.primary.Load()
 	switch {

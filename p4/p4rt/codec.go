@@ -16,7 +16,7 @@ type encoded []byte
 // received is a WriteRequest in octets, which are gone after free.
 type received struct{ buffer mem.Buffer }
 
-// codec is that of protobuf, but for messages that stay octets.
+// codec is that of protobuf, except for messages that stay octets.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }

@@ -121,7 +121,7 @@ func (s *Server) run(p *pipeline) error {
 	return nil
 }
 
-// pipeline is what reads and writes are about: the saved one, or that which runs. It is for who holds s.mu.
+// pipeline is the target of reads and writes: the saved pipeline, or the active one. s.mu must be held.
 func (s *Server) pipeline() *pipeline {
 	if s.saved != nil {
 		return s.saved
@@ -129,7 +129,8 @@ func (s *Server) pipeline() *pipeline {
 	return s.live.Load()
 }
 
-// GetForwardingPipelineConfig answers with the pipeline that reads and writes are about. Source: P4Runtime Specification v1.4.1, 15.
+// GetForwardingPipelineConfig answers with the pipeline that reads and writes are about. Source:
+// P4Runtime Specification v1.4.1, 15.
 func (s *Server) GetForwardingPipelineConfig(_ context.Context, r *p4.GetForwardingPipelineConfigRequest) (*p4.GetForwardingPipelineConfigResponse, error) {
 	if r.GetDeviceId() != s.config.DeviceID {
 		return nil, status.Errorf(codes.NotFound, "device %d: here is device %d", r.GetDeviceId(), s.config.DeviceID)
@@ -155,10 +156,9 @@ func (s *Server) GetForwardingPipelineConfig(_ context.Context, r *p4.GetForward
 	return &p4.GetForwardingPipelineConfigResponse{Config: c}, nil
 }
 
-// SetPipeline has frames go through a pipeline without a controller: for who has it in a file, before or while the server
-// serves.
+// SetPipeline installs a pipeline without a controller, for example from a file, before or while the server serves.
 //
-// Errors: what a controller would be told.
+// Errors: those that a controller would get.
 func (s *Server) SetPipeline(c *p4.ForwardingPipelineConfig) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -153,7 +153,7 @@ func (t *dataType) take(b []byte) (*p4.P4Data, []byte) {
 	return t.number(b[:n]), b[n:]
 }
 
-// whole makes data of a register's value, which is one number, wherever in the type it stands.
+// whole converts a register's value, which is one number, to data, at any position in the type.
 func (t *dataType) whole(b []byte) *p4.P4Data {
 	full := make([]byte, t.octets())
 	b = shortest(b)
@@ -205,7 +205,7 @@ func (t *dataType) canonical(b []byte) []byte {
 	return b
 }
 
-// value returns the number that data has, without sign, as the executor has it.
+// value returns the number in data, unsigned, in the executor's representation.
 func (t *dataType) value(d *p4.P4Data) ([]byte, *failure) {
 	var b []byte
 	switch x := d.GetData().(type) {
@@ -278,5 +278,5 @@ func fullOf(b []byte, fill byte) bool {
 	return true
 }
 
-// clip bounds what of an octet string stands in an error.
+// clip limits the length of an octet string in an error.
 func clip(b []byte) []byte { return b[:min(len(b), 32)] }

@@ -11,19 +11,20 @@ import (
 
 // Bounds of what is kept of digests.
 const (
-	maxDigestList  = 1024    // messages of a list, whatever the controller says
+	maxDigestList  = 1024    // messages of a list, regardless of the controller's setting
 	maxDigestCache = 1 << 16 // messages that wait for an acknowledgement
 )
 
-// digest is what the program tells controllers, message by message. Messages that are equal are told once, until the
-// controller has acknowledged the list or the time for that is over. Source: P4Runtime Specification v1.4.1, 9.8.
+// digest is a digest of the program for controllers, message by message. Equal messages are sent
+// once, until the controller has acknowledged the list or the time-out has expired. Source:
+// P4Runtime Specification v1.4.1, 9.8.
 type digest struct {
 	id   uint32
 	name string
 	data *dataType
 
 	mu       sync.Mutex
-	config   *p4.DigestEntry_Config // nil: it is not told
+	config   *p4.DigestEntry_Config // nil: not sent
 	waiting  []string
 	timer    *time.Timer         // runs while something waits
 	known    map[string]struct{} // what waits or is not acknowledged
@@ -151,7 +152,7 @@ func (d *digest) flush(send func(*p4.DigestList) bool) {
 	d.unacked, d.cached = append(d.unacked, sent), d.cached+len(sent.messages)
 }
 
-// expire forgets the lists for whose acknowledgement there is no time left, and those that are too many.
+// expire removes lists with an expired acknowledgement, and those above the limit.
 func (d *digest) expire(now time.Time) {
 	for len(d.unacked) > 0 {
 		l := &d.unacked[0]

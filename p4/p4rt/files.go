@@ -48,8 +48,8 @@ func Check(p *info.P4Info, program Program) error {
 	return err
 }
 
-// ReadClientTLS is for a controller: how it knows the server with a name, by the certificates of
-// who may sign the server's (none: the machine's), and what it shows itself.
+// ReadClientTLS is for a controller: the server's name and CA certificates (none: the machine's),
+// and the controller's own certificate.
 func ReadClientTLS(server, ca, certificate, key string) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: server}
 	if ca != "" {
@@ -72,8 +72,7 @@ func ReadClientTLS(server, ca, certificate, key string) (*tls.Config, error) {
 	return c, nil
 }
 
-// ReadTLS reads a certificate with its key, and the certificates of who may sign those of controllers; nil without any
-// file.
+// ReadTLS reads a certificate with its key, and the CA certificates for controllers; nil without any file.
 func ReadTLS(certificate, key, clientCA string) (*tls.Config, error) {
 	switch {
 	case certificate == "" && key == "" && clientCA == "":

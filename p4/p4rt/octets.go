@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// number returns the shortest form of an octet string that is a number of at most so many bits. A number of any length
-// is taken as long as its value fits; no octets at all are no number. Source: P4Runtime Specification v1.4.1, 8.4.
+// number returns the shortest form of an octet string that is a number of at most this many bits. A
+// number of any length is accepted if its value fits; an empty string is not a number. Source:
+// P4Runtime Specification v1.4.1, 8.4.
 func number(b []byte, width int) (short []byte, ok bool) {
 	if len(b) == 0 {
 		return nil, false
@@ -15,7 +16,7 @@ func number(b []byte, width int) (short []byte, ok bool) {
 	return b, bitLen(b) <= width
 }
 
-// shortest drops leading zeros, but for the last octet.
+// shortest drops leading zeros, except the last octet.
 func shortest(b []byte) []byte {
 	for len(b) > 1 && b[0] == 0 {
 		b = b[1:]
@@ -56,7 +57,7 @@ func greater(a, b []byte) bool {
 	return bytes.Compare(a, b) > 0
 }
 
-// allOnes reports whether a number in its shortest form has so many bits, and all of them set.
+// allOnes reports whether a number in its shortest form has exactly this number of bits, all set.
 func allOnes(b []byte, width int) bool {
 	if bitLen(b) != width {
 		return false
@@ -73,7 +74,7 @@ func allFull(b []byte) bool {
 	return true
 }
 
-// ones is the number of so many bits that are all set.
+// ones is the number with this many bits, all set.
 func ones(width int) []byte {
 	b := bytes.Repeat([]byte{0xff}, max((width+7)/8, 1))
 	if r := width % 8; r != 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
-// pipeline is a program together with its P4Info and one state of it: the ids that requests have as positions in the
-// program. What is in no state of the executor stands here, too.
+// pipeline is a program together with its P4Info and one state of it: the ids of requests as
+// positions in the program. It also has the state that the executor does not hold.
 type pipeline struct {
 	config  *p4.ForwardingPipelineConfig // as it was set
 	program Program
@@ -138,7 +138,7 @@ func (b *builder) refuseOthers() error {
 	return nil
 }
 
-// name returns the name of an object of P4Info, whose id must not be of another one.
+// name returns the name of an object of P4Info, whose id must be unique.
 func (b *builder) name(kind string, p *info.Preamble) (string, error) {
 	name := p.GetName()
 	switch other, taken := b.seen[p.GetId()]; {

@@ -70,7 +70,7 @@ func (b *builder) table(t *info.Table, in bmv2.Table) (*table, error) {
 	return made, nil
 }
 
-// optional is a match kind that the program does not know: there it is a ternary one, whose mask has all bits.
+// optional is a match kind that the program does not have: there it is ternary with a full mask.
 const optional = bmv2.Range + 1
 
 var matchKinds = map[info.MatchField_MatchType]bmv2.MatchKind{

@@ -14,8 +14,8 @@ const (
 	maxResponses = 1 << 30 // octets of all together
 )
 
-// Read answers with all that is asked for, as it was at one moment: it is put into octets while nothing changes, and sent
-// afterwards, however slowly the client takes it.
+// Read returns a consistent snapshot of all requested entities: it is encoded while nothing
+// changes, and sent afterwards, at the client's speed.
 func (s *Server) Read(r *p4.ReadRequest, stream p4.P4Runtime_ReadServer) error {
 	select { // few at a time, since each may hold much memory
 	case s.reads <- struct{}{}:
@@ -134,7 +134,7 @@ func (q *query) entity(e *p4.Entity) *failure {
 	return invalid("a request without an entity")
 }
 
-// none answers a request for what no pipeline has here: nothing, if all is asked for.
+// none answers a request for entities that this server never has: an empty result for a wildcard.
 func (q *query) none(x any) *failure {
 	var id uint32
 	switch x := x.(type) {

@@ -128,7 +128,7 @@ func sameMatch(a, b []bmv2.Match) bool {
 	return true
 }
 
-// message makes a TableEntry of an entry, with the counter and the meter if they are asked for.
+// message converts an entry to a TableEntry, with counter and meter if requested.
 func (t *table) message(e *bmv2.Entry, asked *p4.TableEntry) *p4.TableEntry {
 	m := &p4.TableEntry{TableId: t.id, Match: t.matchMessage(e), Action: t.actionMessage(e), Priority: e.Priority}
 	m.IsConst = e.Const || t.constEntries
@@ -215,8 +215,7 @@ func (q *query) defaultEntry(t *table, asked *p4.TableEntry) *failure {
 	return nil
 }
 
-// directOf finds the tables whose direct counters or meters are asked for, and has the key of one entry in hand if there
-// is one.
+// directOf finds the tables of the requested direct counters or meters, and the key of one entry if given.
 func (q *query) directOf(what string, e *p4.TableEntry, has func(*table) bool) ([]*table, *filter, *failure) {
 	switch {
 	case e == nil:

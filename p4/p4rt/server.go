@@ -23,7 +23,7 @@ import (
 // Version is that of P4Runtime.
 const Version = "1.4.1"
 
-// Config is what a server is told. What is 0 gets its default.
+// Config is the configuration of a server. Zero values get their defaults.
 type Config struct {
 	DeviceID uint64
 	// TLS is how connections are protected; nil: they are not.
@@ -69,7 +69,7 @@ type Server struct {
 	target Switch
 	log    *slog.Logger
 
-	// mu is held for writing by what changes state or who the primary is, and for reading by what reads state. The
+	// mu is held for writing to change state or the primary, and for reading to read state. The
 	// switch's workers never take it.
 	mu      sync.RWMutex
 	clients map[*client]struct{} // that have a place in the arbitration
@@ -164,7 +164,7 @@ func (s *Server) Capabilities(context.Context, *p4.CapabilitiesRequest) (*p4.Cap
 	return &p4.CapabilitiesResponse{P4RuntimeApiVersion: Version}, nil
 }
 
-// Write does the updates of a request of who is in the process. gRPC brings octets, by another way.
+// Write executes the updates of a request from inside the process. Requests over gRPC arrive as octets, on another path.
 func (s *Server) Write(ctx context.Context, r *p4.WriteRequest) (*p4.WriteResponse, error) {
 	w := s.batches.Get().(*writer)
 	defer s.batches.Put(w)

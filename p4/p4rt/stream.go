@@ -37,7 +37,7 @@ type waitingMessage struct {
 	octets int
 }
 
-// room reports whether a message of so many octets may wait.
+// room reports whether a message of this length may wait.
 func (c *client) room(octets int) bool {
 	return len(c.packets) < cap(c.packets) && c.octets.Load()+int64(octets) <= maxWaiting
 }
@@ -83,7 +83,7 @@ func (s *Server) StreamChannel(stream p4.P4Runtime_StreamChannelServer) error {
 		err = status.Error(codes.Unavailable, "the switch ends")
 	}
 	s.leave(c, err)
-	select { // what it has been told should arrive before the end of the stream does
+	select { // sent messages should arrive before the end of the stream
 	case <-written:
 	case <-time.After(partTime):
 	}
@@ -181,7 +181,7 @@ func (s *Server) digestAck(c *client, ack *p4.DigestListAck) *failure {
 	return nil
 }
 
-// end ends a controller's stream. It is for who holds s.mu, once for each client.
+// end ends a controller's stream. s.mu must be held; it is called once for each client.
 func (c *client) end(err error) {
 	select {
 	case <-c.ended:
@@ -191,7 +191,7 @@ func (c *client) end(err error) {
 	}
 }
 
-// arbitrationStatus is what a controller is told about who is the primary. Source: P4Runtime Specification v1.4.1, 5.4.
+// arbitrationStatus is the status about the primary that a controller gets. Source: P4Runtime Specification v1.4.1, 5.4.
 func arbitrationStatus(primary, you bool) *rpc.Status {
 	switch {
 	case primary && you:

@@ -21,7 +21,7 @@ const (
 	matchID, matchExact, matchTernary, matchLPM, matchRange, matchOptional           = 1, 2, 3, 4, 6, 7 // FieldMatch
 )
 
-// writeRequest is a WriteRequest whose updates are not taken apart.
+// writeRequest is a WriteRequest with undecoded updates.
 type writeRequest struct {
 	device    uint64
 	roleID    uint64

@@ -7,7 +7,7 @@ import (
 	"github.com/plumbline-upf/plumbline/p4/bmv2"
 )
 
-// updates are those of a request: octets, or messages of who is in the process.
+// updates are those of a request: octets, or messages from inside the process.
 type updates struct {
 	octets   [][]byte
 	messages []*p4.Update

@@ -77,7 +77,8 @@ func (b *batch) insert(t *table) *failure {
 	return nil
 }
 
-// modify changes action, parameters, meter and note; the counter only if there is one in the request. Source: P4Runtime Specification v1.4.1, 9.1.2, 9.1.7.
+// modify changes action, parameters, meter and note; the counter only if there is one in the
+// request. Source: P4Runtime Specification v1.4.1, 9.1.2, 9.1.7.
 func (b *batch) modify(t *table) *failure {
 	e := &b.new.entry
 	if b.wire.action == noAction {
@@ -104,7 +105,7 @@ func (b *batch) modify(t *table) *failure {
 	return nil
 }
 
-// modifyDirect changes an entry but for its action.
+// modifyDirect changes an entry except its action.
 func (b *batch) modifyDirect(t *table) *failure {
 	e := &b.new.entry
 	counter, meter := e.Counter, e.Meter

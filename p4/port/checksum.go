@@ -5,23 +5,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/vnet"
 )
 
-// finisher finishes checksums that a sender on this machine has left to its device. Nothing beside a frame says so to an
-// AF_XDP socket; but what is left there is the sum of the pseudo header. A frame that has such a checksum by chance gets the
-// one that it has, if it is right.
+// finisher completes checksums that a sender on this machine has offloaded to its device. An AF_XDP
+// socket gets no metadata about this, but the checksum field then holds the sum of the pseudo
+// header. A frame that has this value by chance keeps it, if it is correct.
 type finisher struct {
 	cutter vnet.Cutter
 	about  [vnet.HeaderLen]byte
 }
-
-const (
-	etherIPv4 = 0x0800
-	etherIPv6 = 0x86dd
-	lenIPv4   = 20
-	lenIPv6   = 40
-)
 
 // finish makes the checksum of a TCP segment or a UDP datagram whole if it is not.
 func (f *finisher) finish(frame []byte) {
@@ -35,16 +29,16 @@ func (f *finisher) finish(frame []byte) {
 	f.cutter.BeginFrame(f.about[:], frame)
 }
 
-// unfinished returns where the TCP or UDP header of a frame begins and at which offset of it the checksum stands; ok: it is
-// not made yet.
+// unfinished returns the offset of the TCP or UDP header of a frame and that of the checksum in it;
+// ok: it is not complete yet.
 func unfinished(frame []byte) (start, offset int, ok bool) {
-	at := lenEthernet
-	if len(frame) < at+lenIPv4 {
+	at := inet.LenEthernet
+	if len(frame) < at+inet.LenIPv4 {
 		return 0, 0, false
 	}
 	etherType := binary.BigEndian.Uint16(frame[at-2:])
 	for tags := 0; tags < 2 && (etherType == unix.ETH_P_8021Q || etherType == unix.ETH_P_8021AD); tags++ {
-		if at += lenTag; len(frame) < at+lenIPv4 {
+		if at += inet.LenTag; len(frame) < at+inet.LenIPv4 {
 			return 0, 0, false
 		}
 		etherType = binary.BigEndian.Uint16(frame[at-2:])
@@ -54,14 +48,14 @@ func unfinished(frame []byte) (start, offset int, ok bool) {
 	var protocol byte
 	var head, octets int
 	switch {
-	case etherType == etherIPv4 && ip[0]>>4 == 4:
+	case etherType == inet.EtherIPv4 && ip[0]>>4 == 4:
 		head, octets = int(ip[0]&15)*4, int(binary.BigEndian.Uint16(ip[2:]))
 		if binary.BigEndian.Uint16(ip[6:])&0x3fff != 0 { // a fragment
 			return 0, 0, false
 		}
 		addresses, protocol = ip[12:20], ip[9]
-	case etherType == etherIPv6 && ip[0]>>4 == 6 && len(ip) >= lenIPv6:
-		head, octets = lenIPv6, lenIPv6+int(binary.BigEndian.Uint16(ip[4:]))
+	case etherType == inet.EtherIPv6 && ip[0]>>4 == 6 && len(ip) >= inet.LenIPv6:
+		head, octets = inet.LenIPv6, inet.LenIPv6+int(binary.BigEndian.Uint16(ip[4:]))
 		addresses, protocol = ip[8:40], ip[6]
 	default:
 		return 0, 0, false
@@ -74,7 +68,7 @@ func atTransport(at int, ip []byte, head, octets int, addresses []byte, protocol
 	least := 0
 	switch protocol {
 	case unix.IPPROTO_SCTP: // of which nothing is left there
-		if head < lenIPv4 || octets < head+12 || octets > len(ip) {
+		if head < inet.LenIPv4 || octets < head+12 || octets > len(ip) {
 			return 0, 0, false
 		}
 		return at + head, 8, binary.BigEndian.Uint32(ip[head+8:]) == 0
@@ -85,7 +79,7 @@ func atTransport(at int, ip []byte, head, octets int, addresses []byte, protocol
 	default:
 		return 0, 0, false
 	}
-	if head < lenIPv4 || octets < head+least || octets > len(ip) {
+	if head < inet.LenIPv4 || octets < head+least || octets > len(ip) {
 		return 0, 0, false
 	}
 	sum := uint32(protocol) + uint32(octets-head)

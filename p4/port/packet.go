@@ -74,7 +74,7 @@ func (p *packetPort) Stats() Stats {
 	return p.counters.stats()
 }
 
-// Close frees all that the port has. Nobody may use it any more.
+// Close frees the resources of the port. It must not be used afterwards.
 func (p *packetPort) Close() error {
 	var errs []error
 	for _, r := range p.receivers {

@@ -10,8 +10,9 @@
 //	device ─ program (bpf/p4switch/port.bpf.c) ─► RX ring ─► [Receiver] ─► frames
 //	frames ─► [Sender] ─ copied ─► TX ring ─► device
 //
-// A frame that comes stays where the kernel has put it, with room in front for what a tunnel puts around it, until it is
-// released. Each worker of a switch has a receiver of its own of each port; the kernel spreads flows over them.
+// A received frame stays in the kernel's buffer, with headroom for tunnel headers, until it is
+// released. Each worker of a switch has its own receiver for each port; the kernel distributes
+// flows over them.
 //
 // Lengths are in octets. Frames are without FCS.
 //

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/vnet"
 )
 
@@ -30,7 +31,7 @@ type receiver struct {
 	super    []byte   // what is cut, or is too long for a slot
 	tag      []byte   // of what is cut; nil: none
 	cutting  bool     // there is more to be cut
-	pool     [][]byte // memory of frames that stand in no slot
+	pool     [][]byte // memory of frames outside the slots
 	used     int      // of pool
 
 	full sync.Mutex // of the kernel's counts, which reading sets to 0
@@ -38,12 +39,11 @@ type receiver struct {
 
 const (
 	lenSlotHead = 64 // struct tpacket2_hdr and struct sockaddr_ll, or more
-	lenEthernet = 14
-	lenTag      = 4
-	slotAlign   = 256
-	maxSuper    = 1<<16 + 256
-	poolFrames  = 64 // as many frames of a super-packet are given at once
-	ringBuffer  = 8 << 20
+
+	slotAlign  = 256
+	maxSuper   = 1<<16 + 256
+	poolFrames = 64 // as many frames of a super-packet are given at once
+	ringBuffer = 8 << 20
 )
 
 // newReceiver makes the ring. Until start it takes nothing.
@@ -52,7 +52,7 @@ func (p *packetPort) newReceiver(c *Config, mtu int) (*receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &receiver{port: p, fd: fd, headroom: c.Headroom, mtu: mtu + lenEthernet + 2*lenTag, super: make([]byte, vnet.HeaderLen+maxSuper)}
+	r := &receiver{port: p, fd: fd, headroom: c.Headroom, mtu: mtu + inet.LenEthernet + 2*inet.LenTag, super: make([]byte, vnet.HeaderLen+maxSuper)}
 	if err := r.open(c); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
@@ -124,7 +124,7 @@ func (r *receiver) close() error {
 // Descriptor is that of the socket.
 func (r *receiver) Descriptor() int { return r.fd }
 
-// Woken takes the error of the socket, as of a device that went down: it goes on when the device comes up.
+// Woken clears the error of the socket, as of a device that went down: it continues when the device comes up.
 func (r *receiver) Woken() { _, _ = unix.GetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_ERROR) }
 
 func (r *receiver) at(i int) []byte { return r.memory[i*r.slot:][:r.slot:r.slot] }
@@ -136,7 +136,7 @@ func (r *receiver) after(i int) int {
 	return i
 }
 
-// slotStatus says whose a slot is, and what is in it.
+// slotStatus is the owner of a slot, and its content.
 func slotStatus(slot []byte) *uint32 { return (*uint32)(unsafe.Pointer(&slot[0])) }
 
 // Release gives the slots back that were looked at.
@@ -187,7 +187,7 @@ const offLen, offSnap, offMac, offTCI, offTPID = 4, 8, 12, 24, 26
 func (r *receiver) take(slot []byte, status uint32, f *Frame) bool {
 	length, snap := binary.NativeEndian.Uint32(slot[offLen:]), binary.NativeEndian.Uint32(slot[offSnap:])
 	at := int(binary.NativeEndian.Uint16(slot[offMac:]))
-	var tag [lenTag]byte
+	var tag [inet.LenTag]byte
 	tagged := status&unix.TP_STATUS_VLAN_VALID != 0
 	if tagged {
 		binary.BigEndian.PutUint16(tag[:], unix.ETH_P_8021Q)
@@ -199,11 +199,11 @@ func (r *receiver) take(slot []byte, status uint32, f *Frame) bool {
 	buf, start, end := slot[lenSlotHead:], at-lenSlotHead, at-lenSlotHead+int(snap)
 	if status&unix.TP_STATUS_COPY != 0 {
 		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(r.fd), uintptr(unsafe.Pointer(&r.super[0])), uintptr(len(r.super)), unix.MSG_DONTWAIT, 0, 0)
-		if errno != 0 || int(n) < vnet.HeaderLen+lenEthernet {
+		if errno != 0 || int(n) < vnet.HeaderLen+inet.LenEthernet {
 			return r.senseless()
 		}
 		buf, start, end = r.super, vnet.HeaderLen, int(n)
-	} else if snap < length || start < vnet.HeaderLen || end > len(buf) || snap < lenEthernet {
+	} else if snap < length || start < vnet.HeaderLen || end > len(buf) || snap < inet.LenEthernet {
 		return r.senseless()
 	}
 	switch r.cutter.BeginFrame(buf[start-vnet.HeaderLen:start], buf[start:end]) {
@@ -229,21 +229,21 @@ func (r *receiver) senseless() bool {
 }
 
 // insert puts a tag behind the addresses. There is room in front of any frame.
-func (f *Frame) insert(tag [lenTag]byte) {
-	copy(f.Buf[f.Start-lenTag:], f.Buf[f.Start:f.Start+12])
-	f.Start -= lenTag
+func (f *Frame) insert(tag [inet.LenTag]byte) {
+	copy(f.Buf[f.Start-inet.LenTag:], f.Buf[f.Start:f.Start+12])
+	f.Start -= inet.LenTag
 	copy(f.Buf[f.Start+12:], tag[:])
 }
 
 // beginCut keeps a super-packet, with its header, until it is cut.
-func (r *receiver) beginCut(b []byte, tag [lenTag]byte, tagged bool) bool {
+func (r *receiver) beginCut(b []byte, tag [inet.LenTag]byte, tagged bool) bool {
 	if &b[0] != &r.super[0] {
 		n := copy(r.super, b)
 		if r.cutter.BeginFrame(r.super[:vnet.HeaderLen], r.super[vnet.HeaderLen:n]) != vnet.Cut {
 			return r.senseless()
 		}
 	}
-	if most := r.headroom + lenTag + r.cutter.Longest(); most > len(r.pool[0]) { // as of a sender with another MTU
+	if most := r.headroom + inet.LenTag + r.cutter.Longest(); most > len(r.pool[0]) { // as of a sender with another MTU
 		for i := range r.pool {
 			r.pool[i] = make([]byte, most)
 		}
@@ -261,23 +261,24 @@ func (r *receiver) cut(f *Frame) bool {
 		return false
 	}
 	b := r.pool[r.used]
-	n := r.cutter.Next(b[r.headroom+lenTag:])
+	n := r.cutter.Next(b[r.headroom+inet.LenTag:])
 	if n == 0 {
 		r.cutting = false
 		return false
 	}
 	r.used++
-	f.Buf, f.Start, f.End = b, r.headroom+lenTag, r.headroom+lenTag+n
+	f.Buf, f.Start, f.End = b, r.headroom+inet.LenTag, r.headroom+inet.LenTag+n
 	if len(r.tag) > 0 {
-		f.insert([lenTag]byte(r.tag))
+		f.insert([inet.LenTag]byte(r.tag))
 	}
 	return true
 }
 
-// copyLong makes a frame of one that was too long for a slot and is not to be cut, as of a device whose MTU has grown.
-func (r *receiver) copyLong(b []byte, tag [lenTag]byte, tagged bool, f *Frame) bool {
-	f.Buf = make([]byte, r.headroom+lenTag+len(b))
-	f.Start, f.End = r.headroom+lenTag, len(f.Buf)
+// copyLong creates a frame from one that was too long for a slot and must not be segmented, as
+// after an increase of the device's MTU.
+func (r *receiver) copyLong(b []byte, tag [inet.LenTag]byte, tagged bool, f *Frame) bool {
+	f.Buf = make([]byte, r.headroom+inet.LenTag+len(b))
+	f.Start, f.End = r.headroom+inet.LenTag, len(f.Buf)
 	copy(f.Buf[f.Start:], b)
 	if tagged {
 		f.insert(tag)

@@ -36,7 +36,7 @@ type redirect struct {
 // maxQueues is QUEUE_MAX of bpf/port.bpf.c.
 const maxQueues = 256
 
-// devBoundOnly is BPF_F_XDP_DEV_BOUND_ONLY: the program is for one device, and knows what it keeps beside frames.
+// devBoundOnly is BPF_F_XDP_DEV_BOUND_ONLY: the program is for one device, and can read its frame metadata.
 const devBoundOnly = 1 << 6
 
 // load loads the program for a device. tags: the one that puts tags back.

@@ -10,6 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/netdev"
 	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
@@ -29,7 +30,7 @@ type xdpPort struct {
 	packets   []*sender // of these
 	given     int       // of senders
 
-	closing sync.Mutex // of queues, whose counts are asked for
+	closing sync.Mutex // of queues, whose counters are read
 	closed  bool
 }
 
@@ -85,7 +86,7 @@ func (x *xdpPort) open(c *Config, kind string, receive, both int, nativeOnly boo
 	if err != nil {
 		return err
 	}
-	// A veth keeps a tag beside the frame that the sender left to it, whatever it is set to itself.
+	// A veth keeps a tag that the sender offloaded in metadata, regardless of its own settings.
 	veth := kind == "veth"
 	if strips, err := netdev.StripsTags(c.Device); err == nil && strips && !veth {
 		return fmt.Errorf("the device takes tags off frames, where they would be lost: `ethtool -K %s rxvlan off`: %w", c.Device, errors.ErrUnsupported)
@@ -126,7 +127,7 @@ func (x *xdpPort) open(c *Config, kind string, receive, both int, nativeOnly boo
 
 // frameOctets returns how long a frame of the memory is: what comes has 256 octets in front.
 func frameOctets(mtu int) (int, error) {
-	const most = 4096 - unix.XDP_PACKET_HEADROOM - lenEthernet - 2*lenTag
+	const most = 4096 - unix.XDP_PACKET_HEADROOM - inet.LenEthernet - 2*inet.LenTag
 	switch {
 	case mtu > most:
 		return 0, fmt.Errorf("MTU of %d octets: want %d at most: %w", mtu, most, errors.ErrUnsupported)
@@ -242,7 +243,7 @@ func (x *xdpPort) Stats() Stats {
 	return x.counters.stats()
 }
 
-// Close frees all that the port has. Nobody may use it any more.
+// Close frees the resources of the port. It must not be used afterwards.
 func (x *xdpPort) Close() error {
 	errs := []error{x.program.detach()}
 	x.closing.Lock()

@@ -126,7 +126,7 @@ func (r *xdpReceiver) Release() {
 		n := q.Fill.Put(q.in.Unused) // all: the ring has as many entries
 		q.in.Unused = q.in.Unused[:copy(q.in.Unused, q.in.Unused[n:])]
 		if q.Fill.Asleep() {
-			_ = q.Poke() // what it says is said again by the next frame
+			_ = q.Poke() // the next frame reports it again
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/xsk"
 )
 
@@ -30,7 +31,7 @@ func newXDPSender(x *xdpPort, q *queue) *xdpSender {
 func (s *xdpSender) Send(frame []byte) {
 	c := &s.port.counters
 	switch {
-	case len(frame) < lenEthernet:
+	case len(frame) < inet.LenEthernet:
 		c.txErrors.Add(1)
 		return
 	case len(frame) > int(s.q.out.Frame), len(frame) > s.longest(frame) && len(frame) > s.longestNow(frame):
@@ -52,9 +53,9 @@ func (s *xdpSender) Send(frame []byte) {
 
 // longest is how long a frame can be by the MTU: with a tag it may have 4 octets more.
 func (s *xdpSender) longest(frame []byte) int {
-	n := int(s.port.mtu.Load()) + lenEthernet
+	n := int(s.port.mtu.Load()) + inet.LenEthernet
 	if t := binary.BigEndian.Uint16(frame[12:]); t == unix.ETH_P_8021Q || t == unix.ETH_P_8021AD {
-		n += lenTag
+		n += inet.LenTag
 	}
 	return n
 }
@@ -118,7 +119,7 @@ func (s *xdpSender) Flush() {
 	s.reclaim()
 }
 
-// push has the kernel send what is in the ring. In copy mode nobody else does, and it takes a few in one call.
+// push makes the kernel send the ring. In copy mode this call is the only trigger, and it sends a few frames per call.
 func (s *xdpSender) push() {
 	for tries := 0; tries < patience; {
 		before := s.q.TX.Unread()
@@ -131,10 +132,10 @@ func (s *xdpSender) push() {
 			s.down = true
 			return
 		case s.q.Zero && err == nil:
-			return // the driver goes on by itself
+			return // the driver continues by itself
 		case s.q.TX.Unread() == before:
 			tries++
-			s.reclaim() // what the kernel waits for may be room for what it gives back
+			s.reclaim() // the kernel may be waiting for room in the completion ring
 		}
 	}
 }

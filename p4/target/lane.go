@@ -21,7 +21,7 @@ type lane struct {
 	wakeup    int    // eventfd
 	waitAt    []unix.PollFd
 
-	live    *liveState // whose worker it has
+	live    *liveState // instance of its worker
 	worker  Worker
 	frames  [batch]port.Frame
 	in      [batch]bmv2.Frame
@@ -100,7 +100,7 @@ func (l *lane) wait() {
 		switch events := l.waitAt[i].Revents; {
 		case i == 0 && events != 0:
 			var b [8]byte
-			_, _ = unix.Read(l.wakeup, b[:]) // nothing there: somebody else has read it
+			_, _ = unix.Read(l.wakeup, b[:]) // empty: another reader was first
 			l.follow()
 		case events&(unix.POLLERR|unix.POLLHUP|unix.POLLNVAL) != 0:
 			l.receivers[i-1].Woken()

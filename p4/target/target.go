@@ -43,7 +43,7 @@ type Executor interface {
 	New(p p4rt.Program) (Machine, error)
 }
 
-// Controller is who gets what the program says: a [p4rt.Server].
+// Controller receives the messages of the program: a [p4rt.Server].
 type Controller interface {
 	PacketIn(from p4rt.State, head, payload []byte)
 	Digest(from p4rt.State, index int, data []byte)

@@ -2,7 +2,6 @@ package find
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf"
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/internal/printable"
@@ -72,11 +72,11 @@ func readProcess(pid int, sockets map[uint64]socket) (*process, error) {
 	if !p.interesting() {
 		return p, nil
 	}
-	stat, err := os.ReadFile(proc(pid, "stat"))
+	of, err := procfs.NewProc(pid)
 	if err != nil {
 		return nil, err
 	}
-	p.command, p.born, err = parseStat(string(stat))
+	p.command, p.born, err = identity(of)
 	return p, err
 }
 
@@ -211,21 +211,9 @@ func drivesDevice(target string) bool {
 	return ok && rest != "vfio" || strings.HasPrefix(target, "/dev/uio")
 }
 
-// parseStat reads the name and field 22, the start time, of /proc/pid/stat. The name is
-// in parentheses and may hold anything. Source: proc(5).
-func parseStat(stat string) (command string, born uint64, err error) {
-	const state, starttime = 3, 22
-	begin, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
-	if begin < 0 || end < begin {
-		return "", 0, fmt.Errorf("/proc/pid/stat %.40q: no name", stat)
-	}
-	fields := strings.Fields(stat[end+1:])
-	if len(fields) <= starttime-state {
-		return "", 0, fmt.Errorf("/proc/pid/stat of %d fields: want %d", len(fields), starttime-state+1)
-	}
-	born, err = strconv.ParseUint(fields[starttime-state], 10, 64)
-	if err != nil {
-		return "", 0, fmt.Errorf("/proc/pid/stat: start time: %w", err)
-	}
-	return printable.Line(stat[begin+1 : end]), born, nil
+// identity returns the name of a process, fit for a terminal, and when it began, in ticks
+// since boot. Both together are no other process's.
+func identity(p procfs.Proc) (command string, born uint64, err error) {
+	stat, err := p.Stat()
+	return printable.Line(stat.Comm), stat.Starttime, err
 }

@@ -1,37 +1,46 @@
 package find
 
 import (
-	"strings"
+	"errors"
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/procfs"
 
 	"github.com/plumbline-upf/plumbline/internal/printable"
 )
 
-func TestParseStat(t *testing.T) {
-	const rest = " S 1 4242 4242 0 -1 4194560 1 0 0 0 5 6 0 0 20 0 1 0 987654 1000 2000"
+func TestIdentity(t *testing.T) {
+	const rest = " S 1 4242 4242 0 -1 4194560 1 0 0 0 5 6 0 0 20 0 1 0 987654 1000 2000" +
+		" 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0"
 	for _, tc := range []struct {
 		name, stat, command string
 		born                uint64
-		fails               string
+		fails               bool
 	}{
-		{"plain", "4242 (open5gs-upfd)" + rest, "open5gs-upfd", 987654, ""},
-		{"parentheses and blanks", "4242 (a) b (c)" + rest, "a) b (c", 987654, ""},
-		{"escape", "4242 (\x1b[2Jx)" + rest, "?[2Jx", 987654, ""},
-		{"no name", "4242 x" + rest, "", 0, "no name"},
-		{"short", "4242 (x) S 1", "", 0, "2 fields"},
+		{"plain", "4242 (open5gs-upfd)" + rest, "open5gs-upfd", 987654, false},
+		{"parentheses and blanks", "4242 (a) b (c)" + rest, "a) b (c", 987654, false},
+		{"escape", "4242 (\x1b[2Jx)" + rest, "?[2Jx", 987654, false},
+		{"no name", "4242 x" + rest, "", 0, true},
+		{"short", "4242 (x) S 1", "", 0, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			command, born, err := parseStat(tc.stat)
-			if tc.fails != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.fails) {
-					t.Errorf("got %v, want an error with %q", err, tc.fails)
-				}
-				return
+			dir := t.TempDir()
+			if err := errors.Join(os.Mkdir(dir+"/4242", 0o700), os.WriteFile(dir+"/4242/stat", []byte(tc.stat), 0o600)); err != nil {
+				t.Fatal(err)
 			}
-			if command != tc.command || born != tc.born || err != nil {
-				t.Errorf("got %q, %d, %v, want %q, %d", command, born, err, tc.command, tc.born)
+			files, err := procfs.NewFS(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := files.Proc(4242)
+			if err != nil {
+				t.Fatal(err)
+			}
+			command, born, err := identity(p)
+			if (err != nil) != tc.fails || !tc.fails && (command != tc.command || born != tc.born) {
+				t.Errorf("got %q, %d, %v, want %q, %d, an error %v", command, born, err, tc.command, tc.born, tc.fails)
 			}
 		})
 	}
@@ -84,13 +93,9 @@ func TestParseMounts(t *testing.T) {
 // FuzzProc wants what the kernel or a process may have written there to be read, or
 // refused, and names to be fit for a terminal.
 func FuzzProc(f *testing.F) {
-	f.Add("4242 (open5gs-upfd) S 1 4242 4242 0 -1 4194560 1 0 0 0 5 6 0 0 20 0 1 0 987654 1000 2000")
 	f.Add("61 22 0:4 net:[4026532275] /run/netns/upf rw shared:1 - nsfs nsfs rw")
 	f.Add("12:pids:/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 	f.Fuzz(func(t *testing.T, text string) {
-		if command, _, err := parseStat(text); err == nil && printable.Line(command) != command {
-			t.Errorf("command %q", command)
-		}
 		for _, m := range parseMounts(text) {
 			if m.inode == 0 {
 				t.Errorf("mount without a namespace: %+v", m)

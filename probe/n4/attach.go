@@ -9,6 +9,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/verifier"
 	"github.com/plumbline-upf/plumbline/probe/hook"
 )
@@ -22,7 +23,7 @@ const (
 	lostName    = "n4_lost"
 )
 
-// Attachment is a point whose datagrams are taken in.
+// Attachment is a point whose datagrams are observed.
 type Attachment struct {
 	m          *Monitor
 	number     int
@@ -32,8 +33,8 @@ type Attachment struct {
 	err        error
 }
 
-// Attach takes in the datagrams of a point. A point that was closed goes on with its
-// counts, as when its device was made anew.
+// Attach starts to observe the datagrams of a point. A closed point continues with its counts, as
+// when its device was recreated.
 func (m *Monitor) Attach(p Point) (*Attachment, error) {
 	m.attaching.Lock()
 	defer m.attaching.Unlock()
@@ -51,8 +52,8 @@ func (m *Monitor) Attach(p Point) (*Attachment, error) {
 	return a, nil
 }
 
-// number returns the number of the point's tap, which nobody is attached to. One more
-// than there is room for gets that of one that was closed.
+// number returns an unused tap number for the point. If all are used, it returns that of a closed
+// point.
 func (m *Monitor) number(p Point) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,11 +80,9 @@ func (m *Monitor) number(p Point) (int, error) {
 	return i, nil
 }
 
-// lenEthernet is the length of an Ethernet header.
-const lenEthernet = 14
-
-// attach attaches the program to both ways of a device: first of what it receives, last
-// of what it sends, so that nobody's verdict hides anything. What lo sends it receives.
+// attach attaches the program to both directions of a device: first in the receive path and last in
+// the send path, so that no verdict of another program hides packets. On lo, packets sent are also
+// received.
 func (a *Attachment) attach(p Point) error {
 	ways := []hook.Place{
 		{Namespace: p.Namespace, Device: p.Device, First: true},
@@ -96,7 +95,7 @@ func (a *Attachment) attach(p Point) error {
 	if device.Loopback {
 		ways = ways[:1]
 	}
-	header := uint32(lenEthernet)
+	header := uint32(inet.LenEthernet)
 	if device.Bare {
 		header = 0
 	}
@@ -136,18 +135,18 @@ func loadCollection(tap int, header uint32, ring *ebpf.Map) (*ebpf.Collection, e
 	return collection, nil
 }
 
-// Close takes the programs off the point, whose counts stay. It may be called twice.
+// Close detaches the programs from the point, whose counts stay. It may be called twice.
 func (a *Attachment) Close() error {
 	a.once.Do(func() {
-		a.m.attaching.Lock() // nobody attaches to the point meanwhile
+		a.m.attaching.Lock() // no concurrent attachment of the point
 		defer a.m.attaching.Unlock()
 		a.err = errors.Join(a.leave(), a.free())
 	})
 	return a.err
 }
 
-// leave takes the attachment out of the Monitor. Programs are taken off after it, while
-// datagrams of other points are read.
+// leave removes the attachment from the Monitor. Programs are detached afterwards, while datagrams
+// of other points are read.
 func (a *Attachment) leave() error {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()

@@ -17,9 +17,9 @@ const (
 	maxHeld       = 16 << 20 // octets of requests that wait for their response
 	maxRules      = 512      // PDRs and Traffic Endpoints of a session, QERs as well
 	maxKeysOfRule = 64
-	keysOfSession = 4 // for so many of each session there is room in all
+	keysOfSession = 4 // keys per session for which there is room in total
 
-	// For so much of each session there is room in all; see rule.size.
+	// Rule memory per session for which there is room in total; see rule.size.
 	keptOfSession = 32
 )
 
@@ -33,7 +33,7 @@ type learner struct {
 	sessions  map[sessionKey]*session
 	count     int // of sessions
 	byPeers   map[association]map[*session]struct{}
-	owners    map[ownerKey]*session // who learnt a key last
+	owners    map[ownerKey]*session // last session that learned a key
 	held      int                   // octets
 	kept      int                   // of all sessions
 	accept    uint64
@@ -126,8 +126,8 @@ func (l *learner) onEstablishment(e *entry, response []byte) {
 	l.settle(s)
 }
 
-// onModification changes a session. One that began before anybody looked is known by
-// what changes.
+// onModification changes a session. A session established before the probe started is known only by
+// its modifications.
 func (l *learner) onModification(e *entry, response []byte) {
 	if e.body == nil {
 		return
@@ -151,8 +151,8 @@ func (l *learner) onModification(e *entry, response []byte) {
 	l.settle(s)
 }
 
-// onAssociation ends all sessions of an association: it was released, or set up anew by
-// who does not ask to retain them. Source: TS 29.244 V18.6.0, 6.2.6.2.2.
+// onAssociation ends all sessions of an association: it was released, or set up again without a
+// request to retain them. Source: TS 29.244 V18.6.0, 6.2.6.2.2.
 func (l *learner) onAssociation(e *entry) {
 	if e.key.kind == pfcp.MsgAssociationSetupRequest && e.body == nil {
 		return // counted when it was not held; it may ask to retain them

@@ -111,9 +111,8 @@ func (m *Monitor) AddUPF(u UPF) (int, error) {
 	return len(m.upfs) - 1, nil
 }
 
-// SetUPF says what a UPF is now that has come to have other addresses. Counts go on;
-// sessions at addresses that it no longer has are forgotten, since nothing more of them is
-// seen.
+// SetUPF updates a UPF whose addresses have changed. Counts continue; sessions at removed addresses
+// are forgotten, because they can no longer be observed.
 func (m *Monitor) SetUPF(upf int, u UPF) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

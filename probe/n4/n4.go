@@ -1,26 +1,25 @@
-// Package n4 measures the PFCP of a running UPF without touching it, and learns from it
-// which slice packets belong to.
+// Package n4 measures the PFCP of a running UPF without modifying it, and learns from it the slices
+// of packets.
 //
 //	CP function ◄── N4 ──► device of the UPF, or of the CP function
 //	                          ● every PFCP datagram, whole, with its time (bpf/probe/probe_n4.bpf.c)
 //	                          └─► ring ─► transactions: requests and responses paired
-//	                                        ├─► histograms by who asked and message type
+//	                                        ├─► histograms by role of the requester and message type
 //	                                        └─► sessions ─► TEID, UE address → S-NSSAI, DNN, QFI
 //
-// A transaction is a request and its response: the same addresses and ports turned round,
-// the same sequence number, and the type that answers the request's. The first
-// transmission keeps the clock, so what is measured is what the requester waits for:
-// at the UPF's device without the way there, at the CP function's device with it. At any
-// moment, of the transactions that began,
+// A transaction is a request and its response: the same addresses and ports reversed, the same
+// sequence number, and the response type of the request. The time counts from the first
+// transmission, so it is the waiting time of the requester: at the UPF's device without the network
+// path, at the CP function's device with it. At any moment, of the transactions that began,
 //
 //	Requests = Answered + Unanswered + Outstanding + Evicted
 //
-// What is learnt was accepted: keys of a session are learnt when the response says so, and
-// forgotten when the session or its last rule with the key goes. An F-TEID that the UP
+// Only accepted state is learned: keys of a session are learned when the response accepts them, and
+// forgotten when the session or its last rule with the key is deleted. An F-TEID that the UP
 // function chose is in the response.
 //
-// All datagrams are a stranger's. Nothing that they say makes a table grow beyond its
-// bound; what does not fit is counted.
+// All datagrams are untrusted. No content makes a table grow beyond its limit; data that does not
+// fit is counted.
 //
 // Times are nanoseconds of CLOCK_MONOTONIC.
 //
@@ -59,7 +58,7 @@ func (r Role) String() string {
 	return "-"
 }
 
-// UPF is one of those whose N4 is measured.
+// UPF is a UPF whose N4 is measured.
 type UPF struct {
 	Name string
 	N4   []netip.Addr // its addresses there; empty: any
@@ -79,26 +78,25 @@ type Config struct {
 
 	Timeout      time.Duration // a request without response for longer is unanswered; default 20 s, at most 60 s
 	Transactions int           // that there is room for, answered ones for a while included; default 65,536
-	Sessions     int           // whose keys there is room for; default 131,072
+	Sessions     int           // maximum number of sessions with keys; default 131,072
 
 	Slices *slicemap.Map // names slices; nil: by S-NSSAI and DNN
 
-	// Learn and Forget are told of keys, in the order of the responses: those of a
-	// probe.Probe with the same UPFs. Learn of a key that is known changes its slice. Nil:
-	// nobody is told.
+	// Learn and Forget are called with keys, in the order of the responses: those of a probe.Probe
+	// with the same UPFs. Learn of a known key changes its slice. Nil: not called.
 	Learn  func(upf int, k probe.Key, s probe.Slice) error
 	Forget func(upf int, k probe.Key) error
 
-	// Done is told of transactions that were answered, or are given up as unanswered. Nil:
-	// nobody is. All three are called by the goroutine that reads the ring, or that of
-	// Monitor.Read, one at a time; they must not block, nor call the Monitor.
+	// Done is called for transactions that were answered, or expired unanswered. Nil: not called.
+	// All three are called by the goroutine that reads the ring, or that of Monitor.Read, one at a
+	// time; they must not block, nor call the Monitor.
 	Done func(Transaction)
 }
 
 // Transaction is one that has ended.
 type Transaction struct {
 	UPF                  int
-	Role                 Role             // who asked
+	Role                 Role             // role of the requester
 	Type                 pfcp.MessageType // of the request
 	Requester, Responder netip.AddrPort
 	Sequence             uint32
@@ -109,7 +107,7 @@ type Transaction struct {
 	Retransmissions      uint32
 }
 
-// Account is what became of transactions.
+// Account counts transactions by result.
 type Account struct {
 	Requests    uint64 // begun
 	Answered    uint64 // a response came
@@ -140,7 +138,7 @@ type PointCount struct {
 	Messages  uint64
 	Bundles   uint64 // datagrams of several messages
 	Fragments uint64 // datagrams of which the first part alone was seen
-	Malformed uint64 // datagrams whose header or whose message type is none of PFCP
+	Malformed uint64 // datagrams whose header or message type is not PFCP
 	Orphans   uint64 // responses to no known request
 	Foreign   uint64 // datagrams of other addresses
 	Lost      uint64 // datagrams for which the ring had no room

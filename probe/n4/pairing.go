@@ -62,7 +62,7 @@ func (p *pairing) take(d *datagram) {
 			malformed = true
 			break
 		}
-		// Else the header is whole, and somebody may answer it.
+		// Otherwise the header is complete, and there may be a response.
 		known := p.message(d, h, body)
 		malformed = malformed || !known || err != nil && !d.fragment
 		rest = more
@@ -180,7 +180,7 @@ func (p *pairing) giveUp(e *entry) {
 	p.table.remove(e)
 }
 
-// expire gives up what has waited too long, and forgets what was answered as long ago.
+// expire ends requests that have waited too long, and forgets transactions answered as long ago.
 func (p *pairing) expire(ns uint64) {
 	if ns < p.timeoutNs {
 		return

@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // testTap is the number of the tap in these tests.
@@ -28,7 +30,7 @@ type program struct {
 
 func loadProgram(t testing.TB) program {
 	t.Helper()
-	collection, err := loadCollection(testTap, lenEthernet, nil)
+	collection, err := loadCollection(testTap, inet.LenEthernet, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type tap struct {
 }
 
 // parseRecord reads a record of the ring: a datagram, or a super-packet of many, which
-// share b's memory. ok is false for what no program of ours wrote.
+// share b's memory. ok is false for a record in an unknown format.
 func parseRecord(b []byte) (number int, d datagram, segment int, ok bool) {
 	if uintptr(len(b)) < lenHead {
 		return 0, d, 0, false

@@ -33,7 +33,7 @@ type roleKey struct {
 	end endpoint
 }
 
-// of returns the role of who sends a request.
+// of returns the role of the sender of a request.
 func (r *roles) of(d *datagram, h pfcp.Header, body []byte) Role {
 	upf := d.tap.UPF
 	if role := asks[h.Type]; role != Unknown {
@@ -57,7 +57,7 @@ func (r *roles) of(d *datagram, h pfcp.Header, body []byte) Role {
 	return byFeatures(h, body)
 }
 
-// byFeatures is the role of who asks for an association with the features of one of them.
+// byFeatures is the role of the sender of an association request with the features of one of them.
 // Source: TS 29.244 V18.6.0, tables 7.4.4.1-1 and 7.4.4.3-1.
 func byFeatures(h pfcp.Header, body []byte) Role {
 	if h.Type != pfcp.MsgAssociationSetupRequest && h.Type != pfcp.MsgAssociationUpdateRequest {

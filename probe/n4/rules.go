@@ -22,7 +22,7 @@ type rule struct {
 	id      ruleID
 	keys    []probe.Key // of packets that it detects
 	qfis    pfcp.QFISet // that it detects
-	qers    []uint32    // whose QFI its packets have
+	qers    []uint32    // QER with the QFI of its packets
 	network string      // Network Instance
 	core    bool        // towards N6
 }

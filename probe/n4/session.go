@@ -130,7 +130,7 @@ func (s *session) keys() map[probe.Key]pfcp.QFISet {
 	return all
 }
 
-// about is what the slice map is asked by.
+// about is the lookup key of the slice map.
 func (s *session) about(qfis pfcp.QFISet) slicemap.Session {
 	about := slicemap.Session{DNN: s.dnn, QFIs: uint64(qfis), SD: slicemap.NoSD}
 	if about.DNN == "" {

@@ -43,8 +43,8 @@ func (s *session) isOf(list []pfcp.FQCSID) bool {
 	})
 }
 
-// onSetDeletion ends the sessions of an association that are of the sets, whoever of both
-// functions asked for it.
+// onSetDeletion ends the sessions of an association that belong to the sets, requested by either
+// function.
 func (l *learner) onSetDeletion(e *entry, response []byte) {
 	if e.body == nil {
 		return // counted when it was not held

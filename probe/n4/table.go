@@ -16,7 +16,7 @@ type endpoint struct {
 
 type endpointAddr [16]byte
 
-// addr16 is an address as an endpoint has it; that of none is zero.
+// addr16 is the address in an endpoint; zero: none.
 func addr16(a netip.Addr) endpointAddr {
 	if !a.IsValid() {
 		return endpointAddr{}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // socket is N3 as a UDP socket.
@@ -131,9 +132,9 @@ func (t *tun) writeWith(v virtio, packet []byte) error {
 // itself.
 func unicast(packet []byte) bool {
 	switch {
-	case len(packet) >= lenIPv4 && packet[0]>>4 == 4:
+	case len(packet) >= inet.LenIPv4 && packet[0]>>4 == 4:
 		return packet[16] < 224
-	case len(packet) >= lenIPv6 && packet[0]>>4 == 6:
+	case len(packet) >= inet.LenIPv6 && packet[0]>>4 == 6:
 		return packet[24] != 0xff
 	}
 	return false
@@ -162,10 +163,10 @@ func (f *frames) read(b []byte) ([]byte, uint32, bool, error) {
 		return nil, 0, false, err
 	}
 	l, ok := from.(*unix.SockaddrLinklayer)
-	if !ok || l.Pkttype != unix.PACKET_HOST || n < lenEthernet {
+	if !ok || l.Pkttype != unix.PACKET_HOST || n < inet.LenEthernet {
 		return nil, 0, false, nil
 	}
-	packet := b[lenEthernet:n] // the kernel has taken a tag off
+	packet := b[inet.LenEthernet:n] // the kernel has taken a tag off
 	if !f.wire.From.IsValid() {
 		return packet, 0, unicast(packet), nil
 	}

@@ -7,14 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/internal/checksum"
-)
-
-// Octets of headers without options.
-const (
-	lenIPv4 = 20
-	lenIPv6 = 40
-	lenUDP  = 8
-	lenTCP  = 20
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 var be = binary.BigEndian
@@ -34,17 +27,17 @@ const dontFragment = 0x4000
 // it. A fragment's checksum above IP stays as it is.
 func (h *header) packet(upper []byte) []byte {
 	if h.from.Is6() {
-		b := make([]byte, lenIPv6, lenIPv6+len(upper))
+		b := make([]byte, inet.LenIPv6, inet.LenIPv6+len(upper))
 		b[0], b[6], b[7] = 6<<4, h.protocol, 64
 		be.PutUint16(b[4:], uint16(len(upper)))
 		copy(b[8:], h.from.AsSlice())
 		copy(b[24:], h.to.AsSlice())
 		b = append(b, upper...)
-		finish(b, lenIPv6, h.protocol)
+		finish(b, inet.LenIPv6, h.protocol)
 		return b
 	}
-	octets := lenIPv4 + len(h.options)
-	b := make([]byte, lenIPv4, octets+len(upper))
+	octets := inet.LenIPv4 + len(h.options)
+	b := make([]byte, inet.LenIPv4, octets+len(upper))
 	b[0], b[8], b[9] = byte(4<<4|octets/4), 64, h.protocol
 	be.PutUint16(b[2:], uint16(octets+len(upper)))
 	be.PutUint16(b[4:], h.id)
@@ -98,7 +91,7 @@ func pseudo(b []byte, protocol byte, octets int) uint64 {
 func udp(source, destination uint16, payload []byte) []byte {
 	b := be.AppendUint16(nil, source)
 	b = be.AppendUint16(b, destination)
-	b = be.AppendUint16(b, uint16(lenUDP+len(payload)))
+	b = be.AppendUint16(b, uint16(inet.LenUDP+len(payload)))
 	return append(append(b, 0, 0), payload...)
 }
 
@@ -112,7 +105,7 @@ func tcp(source, destination uint16, seq, ack uint32, flags byte, payload []byte
 	b = be.AppendUint16(b, destination)
 	b = be.AppendUint32(b, seq)
 	b = be.AppendUint32(b, ack)
-	b = append(b, lenTCP/4<<4, flags, 0xff, 0xff, 0, 0, 0, 0)
+	b = append(b, inet.LenTCP/4<<4, flags, 0xff, 0xff, 0, 0, 0, 0)
 	return append(b, payload...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/plumbline-upf/plumbline/internal/stats"
 	"github.com/plumbline-upf/plumbline/probe"
 )
 
@@ -42,7 +43,7 @@ func Judge(records []Record, samples []probe.Sample, first uint32, sent []uint64
 			j.verdict.Right++
 		}
 	}
-	j.verdict.Before, j.verdict.After = median(j.before), median(j.after)
+	j.verdict.Before, j.verdict.After = stats.Middle(j.before), stats.Middle(j.after)
 	return j.verdict
 }
 
@@ -79,14 +80,6 @@ func (j *judge) look(s *probe.Sample) string {
 	j.seen[s.TEID], j.last = true, s.InNs
 	j.before, j.after = append(j.before, s.InNs-j.sent[n]), append(j.after, s.OutNs-r.Write)
 	return ""
-}
-
-func median(values []uint64) uint64 {
-	if len(values) == 0 {
-		return 0
-	}
-	slices.Sort(values)
-	return values[len(values)/2]
 }
 
 // Left returns how many packets left, how many copies beside them, and how many did not

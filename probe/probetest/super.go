@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // virtio is struct virtio_net_hdr, in front of what packet sockets and TUN devices get.
@@ -32,16 +33,16 @@ func (v virtio) append(b []byte) []byte {
 // have the same payload.
 func merge(packets [][]byte) ([]byte, virtio) {
 	first := packets[0]
-	at, protocol := lenIPv4, first[9]
+	at, protocol := inet.LenIPv4, first[9]
 	if first[0]>>4 == 6 {
-		at, protocol = lenIPv6, first[6]
+		at, protocol = inet.LenIPv6, first[6]
 	}
-	headers := at + lenUDP
+	headers := at + inet.LenUDP
 	v := virtio{flags: unix.VIRTIO_NET_HDR_F_NEEDS_CSUM, gsoType: unix.VIRTIO_NET_HDR_GSO_UDP_L4, csumStart: uint16(at)}
 	if protocol == unix.IPPROTO_TCP {
-		headers = at + lenTCP
+		headers = at + inet.LenTCP
 		v.gsoType = unix.VIRTIO_NET_HDR_GSO_TCPV4
-		if at == lenIPv6 {
+		if at == inet.LenIPv6 {
 			v.gsoType = unix.VIRTIO_NET_HDR_GSO_TCPV6
 		}
 	}
@@ -58,7 +59,7 @@ func merge(packets [][]byte) ([]byte, virtio) {
 // pseudo header for a checksum.
 func lengthen(b []byte, at int, protocol byte) {
 	upper := len(b) - at
-	if at == lenIPv6 {
+	if at == inet.LenIPv6 {
 		be.PutUint16(b[4:], uint16(upper))
 	} else {
 		be.PutUint16(b[2:], uint16(len(b)))
@@ -77,17 +78,17 @@ func follows(a, b []byte) bool {
 	if len(a) != len(b) || a[0] != b[0] {
 		return false
 	}
-	at, protocol, same := lenIPv4, a[9], string(a[6:10])+string(a[12:24]) == string(b[6:10])+string(b[12:24])
+	at, protocol, same := inet.LenIPv4, a[9], string(a[6:10])+string(a[12:24]) == string(b[6:10])+string(b[12:24])
 	if a[0] == 6<<4 {
-		at, protocol, same = lenIPv6, a[6], string(a[4:44]) == string(b[4:44])
-	} else if a[0] != 4<<4|lenIPv4/4 || be.Uint16(b[4:]) != be.Uint16(a[4:])+1 {
+		at, protocol, same = inet.LenIPv6, a[6], string(a[4:44]) == string(b[4:44])
+	} else if a[0] != 4<<4|inet.LenIPv4/4 || be.Uint16(b[4:]) != be.Uint16(a[4:])+1 {
 		return false
 	}
 	switch protocol {
 	case unix.IPPROTO_UDP:
 		return same
 	case unix.IPPROTO_TCP:
-		payload := uint32(len(a) - at - lenTCP)
+		payload := uint32(len(a) - at - inet.LenTCP)
 		return same && payload > 0 && be.Uint32(b[at+4:]) == be.Uint32(a[at+4:])+payload
 	}
 	return false

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Ends are whom user packets are from and to.
@@ -152,7 +154,7 @@ func fragment6(e Ends, n int) []byte {
 // datagram returns a fragment of one that is always the same.
 func datagram(e Ends, at int) []byte {
 	whole := header{from: e.From, to: e.To, protocol: unix.IPPROTO_UDP}
-	packet := whole.packet(udp(portFrom, portTo, padding(fragments*fragmentOctets-lenUDP)))
+	packet := whole.packet(udp(portFrom, portTo, padding(fragments*fragmentOctets-inet.LenUDP)))
 	upper := packet[len(packet)-fragments*fragmentOctets:]
 	return upper[at*fragmentOctets : (at+1)*fragmentOctets]
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/probe"
 )
 
@@ -47,8 +48,8 @@ func TestKinds(t *testing.T) {
 // late.
 func print(p []byte) string {
 	b := bytes.Clone(p[:min(64, len(p))])
-	if at := checksumAt(b[9]); b[0] == 0x45 && len(b) > lenIPv4+at+2 && b[9] != unix.IPPROTO_ICMP {
-		be.PutUint16(b[lenIPv4+max(at, 0):], 0)
+	if at := checksumAt(b[9]); b[0] == 0x45 && len(b) > inet.LenIPv4+at+2 && b[9] != unix.IPPROTO_ICMP {
+		be.PutUint16(b[inet.LenIPv4+max(at, 0):], 0)
 	}
 	return string(b)
 }

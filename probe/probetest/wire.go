@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 )
 
 // Wire is one end of an Ethernet link, as the frames have it that it sends.
@@ -25,17 +26,12 @@ type Wire struct {
 	Downlink bool
 }
 
-const (
-	lenEthernet = 14
-	lenTag      = 4
-)
-
 // outer is how many octets stand between Ethernet header and GTP-U header.
 func (w *Wire) outer() int {
 	if w.From.Is6() {
-		return lenIPv6 + lenUDP
+		return inet.LenIPv6 + inet.LenUDP
 	}
-	return lenIPv4 + lenUDP
+	return inet.LenIPv4 + inet.LenUDP
 }
 
 // gpdu is a user packet in its tunnel; QFI 0: without a PDU Session Container.
@@ -55,7 +51,7 @@ func (w *Wire) datagram(teid uint32, qfi byte, packet []byte) []byte {
 
 // frame is an IP packet with the Ethernet header of the wire.
 func (w *Wire) frame(packet []byte) []byte {
-	b := append(append(make([]byte, 0, lenEthernet+lenTag+len(packet)), w.Peer...), w.MAC...)
+	b := append(append(make([]byte, 0, inet.LenEthernet+inet.LenTag+len(packet)), w.Peer...), w.MAC...)
 	if w.VLAN != 0 {
 		b = be.AppendUint16(be.AppendUint16(b, unix.ETH_P_8021Q), w.VLAN)
 	}

@@ -28,8 +28,8 @@ type cursors struct{ within, beyond []uint64 }
 func newCursors(n int) cursors { return cursors{make([]uint64, n), make([]uint64, n)} }
 
 // bounds counts, for each threshold x, how many packets at most can have stayed no
-// longer than x, and how many at most longer. Whatever the right pairs are, the
-// distribution lies between the two.
+// longer than x, and how many at most longer. The distribution lies between the two
+// for any correct pairing.
 //
 // Both are largest matchings of entries and exits with ages from an interval. Since
 // entries and exits are in order of time and the interval is the same for all, taking
@@ -44,8 +44,8 @@ func newBounds(at []uint64) bounds {
 	return bounds{at, make([]uint64, len(at)), make([]uint64, len(at))}
 }
 
-// leave takes an exit of a part, whose expired entries are forgotten already. Entries
-// whose packets have left for certain are free for none.
+// leave takes an exit of a part, whose expired entries are forgotten already. Entries whose packets
+// have certainly left are not available.
 func (b *bounds) leave(p *part, now uint64) {
 	entries, first := p.entries, p.first()
 	within, beyond := p.bounds.within[:len(b.at)], p.bounds.beyond[:len(b.at)]

@@ -33,7 +33,7 @@ func parseHeader(line []byte) columns {
 // noSlice is the slice of a file without a column of slices.
 var noSlice = []byte("-")
 
-// row is a pair as a CSV has it.
+// row is a pair in the CSV.
 type row struct {
 	slice      []byte // of the line
 	entered    uint64 // ns

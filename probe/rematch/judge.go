@@ -95,7 +95,7 @@ func (j *judge) line(line []byte) bool {
 }
 
 func (j *judge) csvLine(line []byte) bool {
-	if isHeader(line) { // again where files were put together
+	if isHeader(line) { // repeated where files were concatenated
 		j.columns = parseHeader(line)
 		return true
 	}

@@ -1,7 +1,6 @@
-// Package rematch judges traces of a UPF whose events carry a time and a length but
-// nothing that says which packet they belong to: how many entries each exit could
-// belong to, what different ways of pairing would make of the same file, and between
-// which values the percentiles lie whatever the right pairs are.
+// Package rematch evaluates traces of a UPF whose events have a time and a length but do not
+// identify the packet: how many entries each exit could belong to, the results of different
+// pairings of the same file, and the bounds of the percentiles over all pairings.
 //
 //	line ─► event ─► in file order: the pairing of the study (nearest in time)
 //	             └─► in time order, by slice and length: candidates of each exit,
@@ -18,8 +17,8 @@
 //	1000000,1105000,105.000,1458,eMBB,eMBB
 //
 // An entry (upf_m1, ts_rx_ns) is a packet that comes to the UPF, an exit (upf_m3,
-// ts_tx_ns) one that leaves it. Times are nanoseconds, lengths octets. Files are read
-// once, in bounded memory, whatever they hold.
+// ts_tx_ns) one that leaves it. Times are nanoseconds, lengths octets. Files are
+// read once, in bounded memory, regardless of their content.
 //
 // Source: arXiv:2605.28185, IV (instrumentation), and the scripts published with it.
 package rematch
@@ -37,12 +36,12 @@ const Schema = "plumbline.rematch/1"
 // Limits of what is accepted and kept. A file that goes beyond them loses precision,
 // which is counted, never more memory.
 const (
-	DefaultWindow = 10 * time.Millisecond // as the study has it
+	DefaultWindow = 10 * time.Millisecond // as in the study
 	MaxWindow     = time.Second
 
 	maxSlices  = 64      // further ones are ignored
 	maxName    = 32      // octets of a slice's name
-	maxParts   = 1024    // lengths that are told apart, over all slices; the others share
+	maxParts   = 1024    // distinct lengths, over all slices; the others share one
 	maxWaiting = 1 << 14 // events of a window, for each slice or part
 	maxNS      = 1 << 62 // later times are nonsense
 )

@@ -4,7 +4,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Report is what a file says, and what it cannot say.
+// Report is the result of a file, with its limits.
 type Report struct {
 	Schema     string   `json:"schema"`
 	Format     Format   `json:"format"`
@@ -39,9 +39,9 @@ type Slice struct {
 	Bounds      Bounds  `json:"bounds"`       // over all pairings
 }
 
-// Candidates says how many entries the packets that left could have been, each:
-// entries of the slice and of the right length, not older than the window, whose packet
-// has not left for certain. Strangers have none and are not counted.
+// Candidates is the number of possible entries for each packet that left: entries
+// of the slice and of the right length, not older than the window, whose packet has
+// not certainly left. Packets without an entry are not counted.
 type Candidates struct {
 	One     uint64 `json:"one"`     // exits with a single candidate
 	Several uint64 `json:"several"` // exits with more
@@ -129,9 +129,9 @@ type Range struct {
 	To   uint64 `json:"to_ns"`
 }
 
-// Bounds are the ranges that percentiles lie in, whatever the right pairs are: as many
-// exits as possible have an entry, no entry has two, and none is older than the window.
-// The ranges are as fine as steps of 21 %.
+// Bounds are the ranges of the percentiles over all pairings: as many exits as possible have an
+// entry, no entry has two, and none is older than the window. The ranges are as fine as steps of 21
+// %.
 type Bounds struct {
 	Pairs uint64 `json:"pairs"`
 	P50   Range  `json:"p50"`

@@ -53,7 +53,7 @@ func (s *series) restart(ns uint64) {
 	s.order.restart(ns)
 }
 
-// sort judges the events whose turn has come with this one.
+// sort processes the events that are due with this one.
 func (s *series) sort(e event) {
 	if !s.order.add(e) {
 		s.slice.Late++

@@ -19,8 +19,8 @@ func (e event) before(other event) bool {
 	return !e.exit && other.exit
 }
 
-// parseText takes an event from a line of trace_pipe: "upf_m1 SLICE ts=NS len=OCTETS",
-// and perhaps " teid=NUMBER", after whatever the kernel has put before it.
+// parseText parses an event in a line of trace_pipe: "upf_m1 SLICE ts=NS len=OCTETS", optionally "
+// teid=NUMBER", after the kernel's prefix.
 func parseText(line []byte) (slice []byte, e event, ok bool) {
 	_, rest, found := bytes.Cut(line, []byte("upf_m"))
 	if !found || len(rest) < 2 || rest[1] != ' ' || (rest[0] != '1' && rest[0] != '3') {

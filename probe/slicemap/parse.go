@@ -23,7 +23,7 @@ const (
 	maxQFI     = 63    // Source: TS 38.415 V18.0.0, 5.5.3.3.
 )
 
-// file is a file as YAML has it.
+// file is the YAML form of a file.
 type file struct {
 	Slices []fileEntry `yaml:"slices"`
 }
@@ -39,7 +39,7 @@ type fileEntry struct {
 	UEs   []netip.Prefix `yaml:"ues"`
 }
 
-// Load reads a file. Errors about what it says wrap [ErrMap].
+// Load reads a file. Errors about its content wrap [ErrMap].
 func Load(path string) (*Map, error) {
 	text, err := yamltext.ReadFile(path)
 	if err != nil {
@@ -116,7 +116,7 @@ func (in *fileEntry) parse(c *yamltext.Checks, at string) entry {
 		e.teids = append(e.teids, r)
 	}
 	for i, p := range in.UEs {
-		// An IPv6 UE has a /64, so nothing longer is told apart.
+		// An IPv6 UE has a /64, so longer prefixes are not distinguished.
 		c.Want(p.IsValid() && !p.Addr().Is4In6() && (p.Addr().Is4() || p.Bits() <= 64), fmt.Sprintf("%sues[%d]", at, i), p,
 			"an IPv4 prefix, or an IPv6 one of up to 64 bits")
 		e.ues = append(e.ues, p.Masked())

@@ -1,5 +1,4 @@
-// Package slicemap says which slice packets belong to: by what N4 tells of their
-// session, or by a file.
+// Package slicemap maps packets to slices: by the session data seen on N4, or by a file.
 //
 //	slices:
 //	  - name: embb                 # by S-NSSAI and DNN, as N4 tells them
@@ -18,7 +17,7 @@
 // be for one UPF alone. What the file says of packets comes before what N4 says of
 // their session, and of several entries the first that holds counts. What none holds
 // for has the slice that N4 names, or none. Where an entry has qfis and no sst or dnn,
-// uplink packets that nothing else is known of are told apart by the QFI in them.
+// uplink packets without other information are classified by their QFI.
 package slicemap
 
 import (
@@ -37,7 +36,7 @@ const NoSD = 0xffffff
 type Session struct {
 	SST  uint8 // with HasSNSSAI
 	SD   uint32
-	DNN  string // empty: not told
+	DNN  string // empty: unknown
 	QFIs uint64 // bit i: QFI i
 
 	HasSNSSAI bool

@@ -38,13 +38,13 @@ type N3 struct {
 	// MTU of N3 in octets, from which the MTU of the UE devices follows (less
 	// 44). 0: the MTU of the device that has Address.
 	MTU int `yaml:"mtu"`
-	// Peers may send to this gNB. Empty: anybody.
+	// Peers may send to this gNB. Empty: any peer.
 	Peers []netip.Prefix `yaml:"peers"`
 	// EchoInterval is the time between Echo Requests to each UPF. 0: none.
 	EchoInterval time.Duration `yaml:"echo_interval"`
-	// DisableGSO sends every G-PDU by itself instead of leaving it to the
-	// kernel to cut a burst into G-PDUs. Needed where a UPF sees a veth peer's
-	// frames before they are cut (generic XDP or TC, with tx offloads on).
+	// DisableGSO sends every G-PDU separately instead of letting the kernel segment a burst into
+	// G-PDUs. Needed where a UPF sees a veth peer's frames before segmentation (generic XDP or TC,
+	// with tx offloads on).
 	DisableGSO bool `yaml:"disable_gso"`
 	// SuperPackets sends what a UE's TCP hands down at once, up to 64 KiB, as one
 	// G-PDU. Only for a UPF at the other end of a veth that takes user packets out
@@ -52,16 +52,15 @@ type N3 struct {
 	SuperPackets bool `yaml:"super_packets"`
 }
 
-// UE is one PDU session and the TUN device that stands for the UE. With a
-// Count it is as many of them: the name gets an index from 0 on, and the
-// addresses and TEIDs are counted up (IPv6 by /64 prefix).
+// UE is one PDU session and the TUN device of the UE. With a Count it is a range of UEs: the name
+// gets an index from 0 on, and the addresses and TEIDs are incremented (IPv6 by /64 prefix).
 type UE struct {
 	Name      string `yaml:"name"`      // of the device, at most 15 octets
 	Namespace string `yaml:"namespace"` // where the device is; as N3.Namespace
 	// Addresses of the UE: IPv4, IPv6 or one of each.
 	Addresses []netip.Addr `yaml:"addresses"`
-	// UplinkTEID is the UPF's, DownlinkTEID the gNB's; never 0, except that the
-	// UPF's F-TEID may be filled in between [ParseConfig] and [New], if that is said.
+	// UplinkTEID is the UPF's, DownlinkTEID the gNB's; never 0, except that the UPF's F-TEID may be
+	// filled in between [ParseConfig] and [New], if requested.
 	UplinkTEID   uint32 `yaml:"uplink_teid"`
 	DownlinkTEID uint32 `yaml:"downlink_teid"`
 	// QFI of uplink packets, 1 to 63. 0: no PDU Session Container.
@@ -72,7 +71,7 @@ type UE struct {
 	// namespace, else nothing.
 	Routes []netip.Prefix `yaml:"routes"`
 	Count  int            `yaml:"count"` // 0 means 1
-	// Port stands for the UE in place of a device, which is then not made.
+	// Port replaces the device of the UE, which is then not created.
 	Port Port `yaml:"-"`
 }
 

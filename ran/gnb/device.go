@@ -37,10 +37,9 @@ func ValidateDevice(u UE, mtu int) error {
 	return m.Err(ErrConfig)
 }
 
-// OpenDevice makes the TUN device of a UE whose packets do not cross N3, with its
-// addresses and routes, and sets it up; of u it takes what is about the device. It is
-// gone when the result is closed. index, unique for each UE, is the metric of its
-// routes.
+// OpenDevice makes the TUN device of a UE whose packets do not cross N3, with its addresses and
+// routes, and sets it up, from the device's fields of u. It is removed when the result is closed.
+// index, unique for each UE, is the metric of its routes.
 //
 // Errors: [ErrConfig], also for an MTU that IPv6 or IPv4 cannot have.
 func OpenDevice(u UE, mtu, index int) (*vnet.Device, error) {
@@ -102,7 +101,7 @@ func configureTUN(u UE, mtu, index int) error {
 	for _, a := range u.Addresses {
 		address := &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(a, a.BitLen()))}
 		if a.Is6() {
-			address.Flags = unix.IFA_F_NODAD // nobody else is on this link
+			address.Flags = unix.IFA_F_NODAD // the link has no other hosts
 		}
 		if err := netlink.AddrAdd(link, address); err != nil {
 			return fmt.Errorf("address %v on %s: %w", a, u.Name, err)

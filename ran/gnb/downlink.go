@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/plumbline-upf/plumbline/gtpu"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/mmsg"
 )
 
-// verdict is what became of a datagram from N3. Each has exactly one.
+// verdict is the result of a datagram from N3. Each has exactly one.
 type verdict int
 
 const (
@@ -73,8 +74,7 @@ func (d *downlink) run() {
 	}
 }
 
-// message handles datagrams of so many octets that the kernel has put together;
-// the last may be shorter.
+// message handles datagrams of the same size that the kernel has merged; the last may be shorter.
 func (d *downlink) message(b []byte, segment int, from netip.AddrPort) {
 	for {
 		n := min(segment, len(b))
@@ -152,12 +152,11 @@ func (u *ue) countQFI(h gtpu.Header) {
 // isIP reports whether b starts like a whole IP header; the UE's kernel checks
 // the rest.
 func isIP(b []byte) bool {
-	const lenIPv4, lenIPv6 = 20, 40
-	if len(b) < lenIPv4 {
+	if len(b) < inet.LenIPv4 {
 		return false
 	}
 	version := b[0] >> 4
-	return version == 4 || version == 6 && len(b) >= lenIPv6
+	return version == 4 || version == 6 && len(b) >= inet.LenIPv6
 }
 
 // flush writes each UE's batch to its device.
@@ -169,7 +168,7 @@ func (d *downlink) flush() {
 }
 
 // endMarker counts an End Marker: the UPF will send no more to this tunnel.
-// There is no other tunnel whose packets would have to wait for it.
+// No packets of another tunnel wait for it.
 func (d *downlink) endMarker(teid uint32) verdict {
 	u, ok := d.byTEID[teid]
 	if !ok {
@@ -179,8 +178,8 @@ func (d *downlink) endMarker(teid uint32) verdict {
 	return endMarker
 }
 
-// errorIndication counts an Error Indication for the UE whose uplink it is
-// about, and logs the first of a tunnel: its UPF has no such session.
+// errorIndication counts an Error Indication for the UE of the uplink tunnel, and logs the first
+// one of a tunnel: its UPF has no such session.
 func (d *downlink) errorIndication(ies []byte, from netip.Addr) verdict {
 	teid, peer, ok := parseErrorIndication(ies)
 	if !ok {

@@ -15,8 +15,8 @@
 // the device in segments of up to 64 KiB in both directions, and N3 too if the
 // UPF is on this machine and takes them ([N3.SuperPackets]).
 //
-// The gNB is no control plane: TEIDs come from its configuration, and sessions
-// are installed at the UPF by somebody else, who may move them ([GNB.SetUplink]).
+// The gNB has no control plane: TEIDs come from its configuration, and another component installs
+// sessions at the UPF, and may move them ([GNB.SetUplink]).
 //
 // Source: TS 29.281 V18.1.0 (GTP-U), TS 38.415 V18.0.0 (PDU Session Container).
 package gnb
@@ -111,7 +111,7 @@ func (g *GNB) openDownlink() error {
 	}
 	g.down.in = mmsg.NewReceiver(raw, bufs)
 	g.down.in.Most = mostMessages
-	_ = g.down.in.AcceptSegments() // before Linux 5.0 each comes by itself
+	_ = g.down.in.AcceptSegments() // before Linux 5.0 each arrives separately
 	return nil
 }
 

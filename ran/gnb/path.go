@@ -99,7 +99,7 @@ func (p *paths) request(upf netip.Addr, path *upfPath) {
 	}
 }
 
-// answered takes an Echo Response. One that nobody asked for changes nothing.
+// answered handles an Echo Response. An unsolicited one changes nothing.
 func (p *paths) answered(h gtpu.Header, from netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,12 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ifaTargetNetNSID is IFA_TARGET_NETNSID: in which namespace addresses are asked for
-// (Linux 4.20). Source: linux/if_addr.h.
+// ifaTargetNetNSID is IFA_TARGET_NETNSID: the namespace of an address query (Linux 4.20). Source:
+// linux/if_addr.h.
 const ifaTargetNetNSID = 10
 
-// farEndHas reports whether the other end of a veth, in whatever namespace it is,
-// has an IPv4 address.
+// farEndHas reports whether the other end of a veth, in any namespace, has an IPv4 address.
 func farEndHas(veth netlink.Link, address netip.Addr) (bool, error) {
 	attrs := veth.Attrs()
 	socket, err := nl.GetNetlinkSocketAt(netns.None(), netns.None(), unix.NETLINK_ROUTE)
@@ -23,7 +22,7 @@ func farEndHas(veth netlink.Link, address netip.Addr) (bool, error) {
 		return false, err
 	}
 	defer socket.Close()
-	// Without this the kernel does not look at what is asked for.
+	// Without this the kernel ignores the filter.
 	if err := unix.SetsockoptInt(socket.GetFd(), unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK, 1); err != nil {
 		return false, fmt.Errorf("NETLINK_GET_STRICT_CHK: %w", err)
 	}

@@ -8,9 +8,8 @@ import (
 	"github.com/plumbline-upf/plumbline/internal/vnet"
 )
 
-// Port is what a UE may have instead of a TUN device: somebody in this process who
-// takes its downlink, such as the MAC of a cell. What it sends goes to
-// [GNB.Uplink].
+// Port replaces the TUN device of a UE: a component of this process that receives its downlink,
+// such as the MAC of a cell. Uplink packets go to [GNB.Uplink].
 type Port interface {
 	// Deliver takes a user packet, which is valid until Deliver returns, and reports
 	// whether there was room for it. It is called by the one goroutine that reads N3.

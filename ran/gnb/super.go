@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumbline-upf/plumbline/gtpu"
 	"github.com/plumbline-upf/plumbline/internal/checksum"
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/vnet"
 )
 
@@ -23,23 +24,17 @@ import (
 const superMark = 0x67746d70
 
 // Octets before the GTP-U header in a frame of the packet socket.
-const (
-	lenEthernet = 14
-	lenIPv4     = 20
-	lenUDP      = 8
-	superRoom   = vnet.HeaderLen + lenEthernet + lenIPv4 + lenUDP
-)
+const superRoom = vnet.HeaderLen + inet.LenEthernet + inet.LenIPv4 + inet.LenUDP
 
 // maxSuper is the most octets that a UE's device gives at once where they are to
 // go out as one G-PDU: slot and outer IP packet have room for the headers, too.
 const maxSuper = 65000
 
-// superN3 sends G-PDUs that are longer than N3's MTU through a packet socket on
-// the N3 device, whole: TCP of up to 64 KiB behind one GTP-U header, for whoever
-// at the other end of a veth takes it out again before it is cut. The kernel is
-// told of the inner TCP header by a virtio header, and of the tunnel by a program
-// at the device's egress (superpacket.bpf.c), where route and neighbour are found,
-// too. It may be used by several goroutines.
+// superN3 sends G-PDUs longer than N3's MTU unsegmented through a packet socket on the N3 device:
+// TCP of up to 64 KiB after one GTP-U header, for a receiver at the other end of a veth that
+// decapsulates it before segmentation. A virtio header describes the inner TCP header to the
+// kernel; a program at the device's egress (superpacket.bpf.c) describes the tunnel, and also finds
+// route and neighbour. It is safe for concurrent use.
 type superN3 struct {
 	device  netlink.Link
 	socket  int
@@ -50,8 +45,8 @@ type superN3 struct {
 // openSuper attaches the program and opens the socket, in the caller's namespace.
 //
 // Errors: [ErrConfig] if the UEs' UPFs are not at the other end of device, a veth:
-// then G-PDUs could reach a wire, before which the kernel would cut them into what
-// nobody understands; [errors.ErrUnsupported] before Linux 6.6.
+// then G-PDUs could reach a wire, before which the kernel would segment them into
+// invalid packets; [errors.ErrUnsupported] before Linux 6.6.
 func openSuper(device netlink.Link, ues []UE) (*superN3, error) {
 	if !isVeth(device) {
 		return nil, fmt.Errorf("%w: n3.super_packets: device %s is a %s, not a veth", ErrConfig, device.Attrs().Name, device.Type())
@@ -121,7 +116,7 @@ func checkFarEnd(veth netlink.Link, ues []UE) error {
 func isVeth(device netlink.Link) bool { return device.Type() == "veth" }
 
 // frame is what one UE's super-packets begin with, up to the GTP-U header.
-type frame [lenEthernet + lenIPv4 + lenUDP]byte
+type frame [inet.LenEthernet + inet.LenIPv4 + inet.LenUDP]byte
 
 // newFrame returns the headers from a UE's socket to its UPF. Ethernet addresses
 // are those of the kernel's route.
@@ -132,13 +127,13 @@ func newFrame(conn *net.UDPConn) frame {
 
 func frameBetween(from, to netip.AddrPort) (f frame) {
 	binary.BigEndian.PutUint16(f[12:], unix.ETH_P_IP)
-	ip := f[lenEthernet:]
+	ip := f[inet.LenEthernet:]
 	ip[0], ip[8], ip[9] = 0x45, 64, unix.IPPROTO_UDP
 	binary.BigEndian.PutUint16(ip[6:], 0x4000) // do not fragment
 	source, destination := from.Addr().Unmap().As4(), to.Addr().Unmap().As4()
 	copy(ip[12:], source[:])
 	copy(ip[16:], destination[:])
-	udp := ip[lenIPv4:]
+	udp := ip[inet.LenIPv4:]
 	binary.BigEndian.PutUint16(udp, from.Port())
 	binary.BigEndian.PutUint16(udp[2:], to.Port())
 	return f
@@ -149,10 +144,10 @@ func frameBetween(from, to netip.AddrPort) (f frame) {
 func (s *superN3) send(f *frame, b []byte, super vnet.Super, tpdu int) error {
 	super.Put(b, tpdu-vnet.HeaderLen)
 	copy(b[vnet.HeaderLen:], f[:])
-	ip := b[vnet.HeaderLen+lenEthernet:]
+	ip := b[vnet.HeaderLen+inet.LenEthernet:]
 	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
-	binary.BigEndian.PutUint16(ip[10:], checksum.Of(ip[:lenIPv4]))
-	binary.BigEndian.PutUint16(ip[lenIPv4+4:], uint16(len(ip)-lenIPv4))
+	binary.BigEndian.PutUint16(ip[10:], checksum.Of(ip[:inet.LenIPv4]))
+	binary.BigEndian.PutUint16(ip[inet.LenIPv4+4:], uint16(len(ip)-inet.LenIPv4))
 	_, err := unix.Write(s.socket, b)
 	return err
 }

@@ -51,9 +51,9 @@ func (u *uplink) turn() {
 // errClosed is why a UE's tunnel cannot be moved.
 var errClosed = errors.New("gnb: closed")
 
-// SetUplink gives a UE, by its index in [Config.UEs], another F-TEID of a UPF for its uplink,
-// as when a UPF has lost its session and it was set up anew. It may be called at any time; what
-// the UE sends next goes there.
+// SetUplink gives a UE, by its index in [Config.UEs], another F-TEID of a UPF for its uplink, as
+// after a UPF has lost its session and it was established again. It may be called at any time; the
+// following uplink packets go there.
 func (g *GNB) SetUplink(ue int, teid uint32, upf netip.Addr) error {
 	g.moving.Lock()
 	defer g.moving.Unlock()

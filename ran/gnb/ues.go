@@ -17,7 +17,7 @@ import (
 // maxCount bounds a range: each UE is a device and a goroutine.
 const maxCount = 1000
 
-// expand returns the UEs that u stands for, defaults from n filled in. With n4 they need no
+// expand returns the UEs described by u, with defaults from n filled in. With n4 they need no
 // F-TEID of the UPF.
 func (u UE) expand(n N3, n4 bool) ([]UE, error) {
 	if u.Count == 0 {

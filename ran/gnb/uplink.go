@@ -171,9 +171,9 @@ func (u *uplink) send() {
 	}
 }
 
-// refusesSegments reports whether an error of a message with UDP_SEGMENT may
-// be about the cutting: EIO from a device that cannot do checksums (before
-// Linux 6.11), EINVAL or EMSGSIZE from a route whose MTU is smaller than N3's.
+// refusesSegments reports whether segmentation may have caused the error of a message with
+// UDP_SEGMENT: EIO from a device that cannot do checksums (before Linux 6.11), EINVAL or EMSGSIZE
+// from a route whose MTU is smaller than N3's.
 func refusesSegments(err error) bool {
 	return errors.Is(err, unix.EIO) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EMSGSIZE)
 }

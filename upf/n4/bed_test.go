@@ -2,6 +2,7 @@ package n4
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,9 +22,10 @@ import (
 	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
-// fakeDriver is a datapath that records what it holds, and refuses a rule when
-// told to.
+// fakeDriver is a datapath that records what it holds, and refuses what it cannot do,
+// and a rule when told to.
 type fakeDriver struct {
+	can      *api.Capabilities // nil: it takes all
 	mu       sync.Mutex
 	sessions map[uint64]*api.Session
 	changes  int
@@ -33,11 +35,14 @@ type fakeDriver struct {
 	hold     chan struct{}    // changes wait until it is closed; nil: they do not
 }
 
-func (d *fakeDriver) Capabilities() *api.Capabilities { return &api.Capabilities{Name: "fake"} }
+func (d *fakeDriver) Capabilities() *api.Capabilities { return d.can }
 
 var errRefused = errors.New("told to refuse")
 
 func (d *fakeDriver) Apply(_ context.Context, c *api.Change) error {
+	if err := datapath.Check(c, d.can); d.can != nil && err != nil {
+		return err
+	}
 	d.mu.Lock()
 	hold := d.hold
 	d.mu.Unlock()
@@ -136,15 +141,18 @@ var recoveryTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // usualDatapath is what a datapath can do that most sessions can be on, ableDatapath
 // what one can do that can do all.
 var (
-	usualDatapath = session.Capabilities{
-		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
-		ContainerDeletion: true,
+	usualDatapath = &api.Capabilities{
+		N3Ipv4: fakeEndpoints, N3Ipv6: [][]byte{make([]byte, 16)},
+		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true, Gbr: true, ContainerDeletion: true,
 	}
-	ableDatapath = session.Capabilities{
-		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
-		FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, GBR: true, Duplicate: true, Redirect: true,
-		Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true, ContainerDeletion: true,
+	ableDatapath = &api.Capabilities{
+		N3Ipv4: fakeEndpoints, N3Ipv6: [][]byte{make([]byte, 16)}, ForwardingPolicies: []string{"gold"},
+		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true, FramedRoutes: true, Hosts: true, Marking: true,
+		PacketRate: true, Gbr: true, Duplicate: true, Redirect: true, Ethernet: true, Unstructured: true, Encapsulations: true,
+		BeforeEnforcement: true, ContainerDeletion: true, Replacement: true,
 	}
+	// fakeEndpoints are where the fake datapaths of all tests terminate GTP-U.
+	fakeEndpoints = []uint32{binary.BigEndian.Uint32(n3Addr[:]), binary.BigEndian.Uint32(n9Addr[:]), 0x0a030001, 0x0a090001}
 )
 
 // newManager returns a manager over a fake datapath at the end of a bus.
@@ -154,15 +162,14 @@ func newManager(t testing.TB, maxSessions int) (*session.Manager, *fakeDriver) {
 }
 
 // newManagerOver returns one over a fake datapath that can do what can says.
-func newManagerOver(t testing.TB, maxSessions int, can session.Capabilities) (*session.Manager, *fakeDriver) {
+func newManagerOver(t testing.TB, maxSessions int, can *api.Capabilities) (*session.Manager, *fakeDriver) {
 	t.Helper()
-	d := &fakeDriver{sessions: make(map[uint64]*api.Session)}
+	d := &fakeDriver{can: can, sessions: make(map[uint64]*api.Session)}
 	m, err := session.NewManager(session.Config{
 		MaxSessions: maxSessions,
 		Endpoints:   []session.Endpoint{{IPv4: n3Addr}, {IPv4: n9Addr, NetworkInstances: []string{"n9"}}},
 		Pools: []session.Pool{{Name: "internet", Prefixes: []netip.Prefix{
 			netip.MustParsePrefix("10.60.0.0/24"), netip.MustParsePrefix("2001:db8:60::/48")}}},
-		Can: can,
 	}, rules.Compiler{Bus: bus.InProcess{Driver: d}})
 	if err != nil {
 		t.Fatal(err)
@@ -195,10 +202,10 @@ func newBedFrom(t testing.TB, c Config, patience time.Duration, prepare func(*En
 	return newBedAt(t, c, patience, prepare, m, d)
 }
 
-// newAbleBed returns a bed over a datapath that can do all.
-func newAbleBed(t testing.TB, c Config) *bed {
+// newWillingBed returns a bed over a datapath that takes all.
+func newWillingBed(t testing.TB, c Config) *bed {
 	t.Helper()
-	m, d := newManagerOver(t, 4096, ableDatapath)
+	m, d := newManagerOver(t, 4096, nil)
 	return newBedAt(t, c, time.Minute, func(*Endpoint) {}, m, d)
 }
 

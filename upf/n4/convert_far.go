@@ -21,10 +21,13 @@ func (c *converter) createFAR(out *session.FAR, f *pfcp.CreateFAR) {
 			out.Forwarding.OuterHeaderCreation = c.outerHeaderCreation(f.FARID, &p.OuterHeaderCreation.Value)
 		}
 		if p.TransportLevelMarking.Present {
-			out.Forwarding.HasDSCP, out.Forwarding.DSCP = true, dscp(p.TransportLevelMarking.Value)
+			out.Forwarding.DSCP = session.Some(dscp(p.TransportLevelMarking.Value))
 		}
 		if p.RedirectInformation.Present {
 			out.Forwarding.Redirect = c.redirect(f.FARID, &p.RedirectInformation.Value)
+		}
+		if p.Replacement.Present {
+			out.Forwarding.Replacement = c.replacement(f.FARID, &p.Replacement.Value)
 		}
 		out.Forwarding.ForwardingPolicy = c.text(p.ForwardingPolicy.Value)
 		out.Forwarding.ProxyARP = p.Proxying&pfcp.ProxyingARP != 0
@@ -78,6 +81,9 @@ func (c *converter) updateForwarding(out *session.UpdateFAR, p *pfcp.UpdateForwa
 	if p.RedirectInformation.Present {
 		out.Redirect = session.Some(c.redirect(out.ID, &p.RedirectInformation.Value))
 	}
+	if p.Replacement.Present {
+		out.Replacement = session.Some(c.replacement(out.ID, &p.Replacement.Value))
+	}
 	if p.ForwardingPolicy.Present {
 		out.ForwardingPolicy = session.Some(c.text(p.ForwardingPolicy.Value))
 	}
@@ -97,6 +103,8 @@ func (c *converter) updateForwarding(out *session.UpdateFAR, p *pfcp.UpdateForwa
 			out.RemoveEndpoint = true
 		case pfcp.IERedirectInformation:
 			out.Redirect = session.Some[*session.Redirect](nil)
+		case pfcp.IEIPAddressAndPortReplacement:
+			out.Replacement = session.Some[*session.Replacement](nil)
 		case pfcp.IEForwardingPolicy:
 			out.ForwardingPolicy = session.Some("")
 		default:
@@ -104,6 +112,37 @@ func (c *converter) updateForwarding(out *session.UpdateFAR, p *pfcp.UpdateForwa
 		}
 	}
 	c.refuseRule(session.RuleFAR, out.ID, p.Noted)
+}
+
+// replacement converts an IP Address and Port number Replacement. One by which packets
+// would go to no host, or to or from no port, is refused.
+func (c *converter) replacement(far uint32, r *pfcp.AddressReplacement) *session.Replacement {
+	out := new(session.Replacement)
+	good := r.Destination != pfcp.ReplacedEnd{} || r.Source != pfcp.ReplacedEnd{}
+	for _, e := range []struct {
+		from *pfcp.ReplacedEnd
+		ip4  *session.IPv4
+		ip6  *session.IPv6
+		port *uint16
+	}{
+		{&r.Destination, &out.DestinationIPv4, &out.DestinationIPv6, &out.DestinationPort},
+		{&r.Source, &out.SourceIPv4, &out.SourceIPv6, &out.SourcePort},
+	} {
+		if a := e.from.IPv4; a.IsValid() {
+			*e.ip4 = a.As4()
+			good = good && !a.IsUnspecified() && !a.IsMulticast()
+		}
+		if a := e.from.IPv6; a.IsValid() {
+			*e.ip6 = a.As16()
+			good = good && !a.IsUnspecified() && !a.IsMulticast()
+		}
+		*e.port = e.from.Port.Value
+		good = good && e.from.Port.Present == (*e.port != 0)
+	}
+	if !good {
+		c.refuseRule(session.RuleFAR, far, pfcp.IEIPAddressAndPortReplacement)
+	}
+	return out
 }
 
 // createBAR converts a Create BAR. The smaller of the suggested counts holds.

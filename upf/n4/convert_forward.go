@@ -53,7 +53,7 @@ func (c *converter) duplicate(far uint32, d *pfcp.DuplicatingParameters) session
 		out.OuterHeaderCreation = c.outerHeaderCreation(far, &d.OuterHeaderCreation.Value)
 	}
 	if d.TransportLevelMarking.Present {
-		out.HasDSCP, out.DSCP = true, dscp(d.TransportLevelMarking.Value)
+		out.DSCP = session.Some(dscp(d.TransportLevelMarking.Value))
 	}
 	return out
 }

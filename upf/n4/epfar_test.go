@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/pfcp"
 	"github.com/plumbline-upf/plumbline/upf/session"
 )
@@ -63,13 +64,12 @@ func newEnhanced(t *testing.T, d session.Datapath) (*Endpoint, *cpFunction, *cli
 	t.Helper()
 	p := port(t)
 	cp := newCPFunction(t, "127.0.0.2", p)
-	can := session.Capabilities{Usage: true}
-	m, err := session.NewManager(session.Config{MaxSessions: 64, Endpoints: []session.Endpoint{{IPv4: n3Addr}}, Can: can}, d)
+	m, err := session.NewManager(session.Config{MaxSessions: 64, Endpoints: []session.Endpoint{{IPv4: n3Addr}}}, d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e, err := Listen(Config{Listen: netip.MustParseAddrPort("127.0.0.1:0"), PeerPort: p, Log: quietLog, Sockets: 1,
-		Capabilities: Capabilities{Capabilities: can}, GracefulRelease: 10 * time.Second}, m)
+		Capabilities: Capabilities{Capabilities: &api.Capabilities{Usage: true}}, GracefulRelease: 10 * time.Second}, m)
 	if err != nil {
 		t.Fatal(err)
 	}

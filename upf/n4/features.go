@@ -4,16 +4,16 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/pfcp"
-	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // Capabilities is what the datapaths, and the session manager as it is
 // configured, can do.
 type Capabilities struct {
-	session.Capabilities      // session.Config.Can
-	UEAddresses          bool // UE addresses are allocated: session.Config.Pools
-	Predefined           bool // there are predefined rules: session.Config.Predefined
+	*api.Capabilities      // nil: nothing
+	UEAddresses       bool // UE addresses are allocated: session.Config.Pools
+	Predefined        bool // there are predefined rules: session.Config.Predefined
 }
 
 // features returns the UP function features that are advertised: each of them
@@ -25,17 +25,18 @@ func (c *Config) features(can Capabilities) pfcp.UPFunctionFeatures {
 		can bool
 		f   pfcp.UPFunctionFeatures
 	}{
-		{can.Filters, pfcp.UPFeaturePFDM | pfcp.UPFeaturePFDE},
-		{can.Usage, pfcp.UPFeatureMNOP | pfcp.UPFeatureVTIME | pfcp.UPFeatureQUOAC | pfcp.UPFeatureEPFAR},
-		{can.Buffering, pfcp.UPFeatureDDND | pfcp.UPFeatureDLBD | pfcp.UPFeatureUDBC},
-		{can.Buffering && can.DroppedDownlink, pfcp.UPFeatureDDDS},
-		{can.EndMarkers, pfcp.UPFeatureEMPU},
+		{can.GetFilters(), pfcp.UPFeaturePFDM | pfcp.UPFeaturePFDE},
+		{can.GetUsage(), pfcp.UPFeatureMNOP | pfcp.UPFeatureVTIME | pfcp.UPFeatureQUOAC | pfcp.UPFeatureEPFAR},
+		{can.GetBuffering(), pfcp.UPFeatureDDND | pfcp.UPFeatureDLBD | pfcp.UPFeatureUDBC},
+		{can.GetBuffering() && can.GetDroppedDownlink(), pfcp.UPFeatureDDDS},
+		{can.GetEndMarker(), pfcp.UPFeatureEMPU},
 		{can.UEAddresses, pfcp.UPFeatureUEIP},
 		{can.Predefined, pfcp.UPFeatureADPDP},
-		{can.Filters, pfcp.UPFeatureMTE},
-		{can.FramedRoutes, pfcp.UPFeatureFRRT | pfcp.UPFeatureIP6PL},
-		{can.Redirect, pfcp.UPFeatureTREU},
-		{can.Policies, pfcp.UPFeatureTRST},
+		{can.GetFilters(), pfcp.UPFeatureMTE},
+		{can.GetFramedRoutes(), pfcp.UPFeatureFRRT | pfcp.UPFeatureIP6PL},
+		{can.GetRedirect(), pfcp.UPFeatureTREU},
+		{len(can.GetForwardingPolicies()) > 0, pfcp.UPFeatureTRST},
+		{can.GetReplacement(), pfcp.UPFeatureIPREP},
 	} {
 		if x.can {
 			f |= x.f

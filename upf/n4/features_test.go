@@ -4,27 +4,28 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/pfcp"
-	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // TestFeatures: what is advertised is what can be done, feature by feature.
 func TestFeatures(t *testing.T) {
 	always := pfcp.UPFeatureFTUP | pfcp.UPFeaturePDIU | pfcp.UPFeatureBUNDL | pfcp.UPFeatureSSET | pfcp.UPFeatureMPAS
-	can := func(c session.Capabilities) Capabilities { return Capabilities{Capabilities: c} }
+	can := func(c *api.Capabilities) Capabilities { return Capabilities{Capabilities: c} }
 	for _, tc := range []struct {
 		name string
 		can  Capabilities
 		want pfcp.UPFunctionFeatures // besides those that are always there
 	}{
 		{"nothing", Capabilities{}, 0},
-		{"N9", can(session.Capabilities{TunnelToTunnel: true, IPv6Tunnels: true}), 0},
-		{"filters", can(session.Capabilities{Filters: true}), pfcp.UPFeaturePFDM | pfcp.UPFeaturePFDE | pfcp.UPFeatureMTE},
-		{"usage", can(session.Capabilities{Usage: true}), pfcp.UPFeatureMNOP | pfcp.UPFeatureVTIME | pfcp.UPFeatureQUOAC | pfcp.UPFeatureEPFAR},
-		{"buffering", can(session.Capabilities{Buffering: true}), pfcp.UPFeatureDDND | pfcp.UPFeatureDLBD | pfcp.UPFeatureUDBC},
-		{"delivery status", can(session.Capabilities{Buffering: true, DroppedDownlink: true}),
+		{"N9", can(&api.Capabilities{TunnelToTunnel: true, N3Ipv6: [][]byte{make([]byte, 16)}}), 0},
+		{"filters", can(&api.Capabilities{Filters: true}), pfcp.UPFeaturePFDM | pfcp.UPFeaturePFDE | pfcp.UPFeatureMTE},
+		{"usage", can(&api.Capabilities{Usage: true}), pfcp.UPFeatureMNOP | pfcp.UPFeatureVTIME | pfcp.UPFeatureQUOAC | pfcp.UPFeatureEPFAR},
+		{"buffering", can(&api.Capabilities{Buffering: true}), pfcp.UPFeatureDDND | pfcp.UPFeatureDLBD | pfcp.UPFeatureUDBC},
+		{"delivery status", can(&api.Capabilities{Buffering: true, DroppedDownlink: true}),
 			pfcp.UPFeatureDDND | pfcp.UPFeatureDLBD | pfcp.UPFeatureUDBC | pfcp.UPFeatureDDDS},
-		{"End Markers", can(session.Capabilities{EndMarkers: true}), pfcp.UPFeatureEMPU},
+		{"End Markers", can(&api.Capabilities{EndMarker: true}), pfcp.UPFeatureEMPU},
+		{"replacement", can(&api.Capabilities{Replacement: true}), pfcp.UPFeatureIPREP},
 		{"pools", Capabilities{UEAddresses: true}, pfcp.UPFeatureUEIP},
 		{"predefined rules", Capabilities{Predefined: true}, pfcp.UPFeatureADPDP},
 	} {

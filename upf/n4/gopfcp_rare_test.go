@@ -112,6 +112,12 @@ var rareTests = []struct {
 	{"redirection to a host", rareRequest{forward: []*ie.IE{ie.NewRedirectInformation(0, "192.0.2.1")}}, 73, "FAR", func(s *api.Session) {
 		s.Rules[1].Forward.Redirect = &api.Redirect{Ipv4: 0xc0000201}
 	}},
+	{"replacement", rareRequest{forward: []*ie.IE{ie.New(293, []byte{0x25, 192, 0, 2, 1, 0x1f, 0x90, 0, 80})}}, 73, "FAR", func(s *api.Session) {
+		s.Rules[1].Forward.Replacement = &api.Replacement{DestinationIpv4: 0xc0000201, DestinationPort: 8080, SourcePort: 80}
+	}},
+	{"replacement by nothing", rareRequest{forward: []*ie.IE{ie.New(293, []byte{0})}}, 73, "FAR", nil},
+	{"replacement by port 0", rareRequest{forward: []*ie.IE{ie.New(293, []byte{0x04, 0, 0})}}, 73, "FAR", nil},
+	{"replacement by a multicast address", rareRequest{forward: []*ie.IE{ie.New(293, []byte{0x01, 224, 0, 0, 1})}}, 73, "FAR", nil},
 	{"redirection to a SIP URI", rareRequest{forward: []*ie.IE{ie.NewRedirectInformation(3, "sip:a@b")}}, 73, "FAR", nil},
 	{"redirection to a file", rareRequest{forward: []*ie.IE{ie.NewRedirectInformation(2, "file:///etc")}}, 73, "FAR", nil},
 	{"Forwarding Policy", rareRequest{forward: []*ie.IE{ie.NewForwardingPolicy("gold")}}, 73, "FAR", func(s *api.Session) {
@@ -157,7 +163,7 @@ var rareTests = []struct {
 // TestGoPFCPRare: what go-pfcp writes of what few sessions ask for reaches the datapath
 // if it can do it, and is refused with the right Cause and rule if it cannot.
 func TestGoPFCPRare(t *testing.T) {
-	usual, able := newBed(t, Config{}), newAbleBed(t, Config{})
+	usual, able := newBed(t, Config{}), newWillingBed(t, Config{})
 	cu, ca := usual.client(t, "127.0.0.1"), able.client(t, "127.0.0.1")
 	cu.associate("127.0.0.1", recoveryTime)
 	ca.associate("127.0.0.1", recoveryTime)

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/pfcp"
-	"github.com/plumbline-upf/plumbline/upf/session"
 )
 
 // quiet is an endpoint without sockets: what it sends by itself goes to sent.
@@ -42,7 +42,7 @@ func newQuiet(t *testing.T) *quiet {
 }
 
 // newQuietOver returns one over a datapath that can do what can says.
-func newQuietOver(t *testing.T, can session.Capabilities) *quiet {
+func newQuietOver(t *testing.T, can *api.Capabilities) *quiet {
 	t.Helper()
 	m, d := newManagerOver(t, 64, can)
 	c, err := Config{

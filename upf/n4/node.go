@@ -61,6 +61,16 @@ func (w *worker) node(r nodeRequest) {
 	}
 }
 
+// spokenFor returns the association of a Node ID if its CP function has sent the request. If
+// not, it refuses the request and returns nil.
+func (w *worker) spokenFor(r nodeRequest, id pfcp.NodeID) *association {
+	a := w.e.peers.spokenFor(id, r.src.Addr())
+	if a == nil {
+		w.refuse(r.src, r.head, errNoAssociation)
+	}
+	return a
+}
+
 // release answers an Association Release Request when the association's
 // sessions are deleted. Source: TS 29.244 V18.6.0, 6.2.8.2.2.
 func (w *worker) release(r nodeRequest) {
@@ -69,9 +79,8 @@ func (w *worker) release(r nodeRequest) {
 		w.refuse(r.src, r.head, err)
 		return
 	}
-	a := w.e.peers.spokenFor(m.NodeID, r.src.Addr())
+	a := w.spokenFor(r, m.NodeID)
 	if a == nil {
-		w.refuse(r.src, r.head, errNoAssociation)
 		return
 	}
 	w.afterClearing(r, a, func(b []byte) []byte {

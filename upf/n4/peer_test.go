@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/datapath/api"
 	"github.com/plumbline-upf/plumbline/pfcp"
 )
 
@@ -219,10 +220,8 @@ func TestFeaturesChange(t *testing.T) {
 	b := newBed(t, Config{PeerPort: p, HeartbeatInterval: 20 * time.Millisecond, T1: 20 * time.Millisecond, N1: 2})
 	c := b.client(t, "127.0.0.2")
 	c.associate("127.0.0.2", cp.recovery.Time())
-	var can Capabilities
-	b.SetCapabilities(can) // no change
-	can.EndMarkers = true
-	b.SetCapabilities(can)
+	b.SetCapabilities(Capabilities{}) // no change
+	b.SetCapabilities(Capabilities{Capabilities: &api.Capabilities{EndMarker: true}})
 	if got := await[*pfcp.AssociationUpdateRequest](t, cp, 0).UPFunctionFeatures.Value; got&pfcp.UPFeatureEMPU == 0 {
 		t.Errorf("features %#x, want EMPU", got)
 	}

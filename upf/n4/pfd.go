@@ -52,7 +52,7 @@ func (w *worker) managePFDs(r nodeRequest) {
 		return
 	}
 	e, provider := w.e, a.node.String()
-	change, err := pfdChange(&m, w.e.sessions.Can().Hosts)
+	change, err := pfdChange(&m)
 	if err != nil {
 		w.refuse(r.src, r.head, err)
 		return
@@ -93,11 +93,11 @@ func (w *worker) provider(id pfcp.Optional[pfcp.NodeID]) *association {
 
 // pfdChange is what a request provisions: the flows of each application. All of
 // it is looked at before anything changes.
-func pfdChange(m *pfcp.PFDManagementRequest, hosts bool) (map[string][]flow, error) {
+func pfdChange(m *pfcp.PFDManagementRequest) (map[string][]flow, error) {
 	change := make(map[string][]flow, len(m.Applications))
 	for i := range m.Applications {
 		app := &m.Applications[i]
-		flows, err := pfdFlows(app, hosts)
+		flows, err := pfdFlows(app)
 		if err != nil {
 			return nil, fmt.Errorf("application %q: %w", app.ApplicationID, err)
 		}
@@ -106,14 +106,14 @@ func pfdChange(m *pfcp.PFDManagementRequest, hosts bool) (map[string][]flow, err
 	return change, nil
 }
 
-// pfdFlows lists the flows of one application; hosts: names are looked for.
-func pfdFlows(app *pfcp.ApplicationPFDs, hosts bool) (flows []flow, err error) {
+// pfdFlows lists the flows of one application.
+func pfdFlows(app *pfcp.ApplicationPFDs) (flows []flow, err error) {
 	if len(app.ApplicationID) > maxAppID {
 		return nil, pfdError(pfcp.CauseNoResourcesAvailable, errPFDCount)
 	}
 	for _, c := range app.Contexts {
 		for i := range c.Contents {
-			if flows, err = pfdContents(flows, &c.Contents[i], hosts); err != nil {
+			if flows, err = pfdContents(flows, &c.Contents[i]); err != nil {
 				return nil, pfdError(pfcp.CauseServiceNotSupported, err)
 			}
 		}

@@ -21,16 +21,15 @@ const maxHost, maxPath = 253, 1024
 
 // Errors of PFD Contents.
 var (
-	errPFDKind  = errors.New("Custom PFD Content, or a Domain Name Protocol other than TLS_SNI")
-	errPFDHosts = errors.New("the datapath does not look for URLs and Domain Names")
-	errPFDName  = errors.New("neither a name nor one of the regular expressions for all names below one")
-	errPFDURL   = errors.New("not a URL by which a host can be told")
+	errPFDKind = errors.New("Custom PFD Content, or a Domain Name Protocol other than TLS_SNI")
+	errPFDName = errors.New("neither a name nor one of the regular expressions for all names below one")
+	errPFDURL  = errors.New("not a URL by which a host can be told")
 )
 
 // pfdContents lists the flows of one PFD Contents. Of Flow Descriptions any one has
 // to match, and of URLs and Domain Names any one; of a PFD that has both, both do.
 // Source: TS 29.244 V18.6.0, 8.2.39.
-func pfdContents(list []flow, p *pfcp.PFDContents, hosts bool) ([]flow, error) {
+func pfdContents(list []flow, p *pfcp.PFDContents) ([]flow, error) {
 	if p.CustomPFDContent != nil {
 		return nil, errPFDKind
 	}
@@ -45,8 +44,6 @@ func pfdContents(list []flow, p *pfcp.PFDContents, hosts bool) ([]flow, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case len(names) > 0 && !hosts:
-		return nil, errPFDHosts
 	case len(names) == 0:
 		names = []flow{{}}
 	case len(descriptions) == 0:

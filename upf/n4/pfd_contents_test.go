@@ -62,7 +62,7 @@ func TestPFDContents(t *testing.T) {
 		{"Custom PFD Content", pfcp.PFDContents{FlowDescription: []byte(web), CustomPFDContent: []byte("x")}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := pfdContents(nil, &tc.in, true)
+			got, err := pfdContents(nil, &tc.in)
 			if (err != nil) != (tc.want == nil) {
 				t.Fatalf("got %v, %v; want %v", got, err, tc.want)
 			}
@@ -77,10 +77,6 @@ func TestPFDContents(t *testing.T) {
 					t.Errorf("%+v is %+v in a record", f, again)
 				}
 			}
-			names := tc.in.URL != nil || tc.in.DomainName != nil || tc.in.AdditionalURL != nil
-			if _, err := pfdContents(nil, &tc.in, false); names && err == nil {
-				t.Error("accepted, though the datapath does not look for names")
-			}
 		})
 	}
 }
@@ -92,7 +88,7 @@ func FuzzPFDContents(f *testing.F) {
 		f.Add([]byte(s), []byte(s))
 	}
 	f.Fuzz(func(t *testing.T, url, name []byte) {
-		flows, err := pfdContents(nil, &pfcp.PFDContents{URL: url, DomainName: name}, true)
+		flows, err := pfdContents(nil, &pfcp.PFDContents{URL: url, DomainName: name})
 		if err != nil {
 			return
 		}

@@ -25,10 +25,10 @@ func TestPFDManagement(t *testing.T) {
 	c.associate("127.0.0.2", recoveryTime)
 	other.associate("127.0.0.3", recoveryTime)
 	const web, dns = "permit out tcp from any 443 to assigned", "permit out udp from 192.0.2.53 53 to assigned"
-	url := pfdRequest("bad", web)
-	url.Applications[0].Contexts[0].Contents[0].URL = []byte("http://example")
+	custom := pfdRequest("bad", web)
+	custom.Applications[0].Contexts[0].Contents[0].CustomPFDContent = []byte("x")
 	mixed := pfdRequest("three", web)
-	mixed.Applications = append(mixed.Applications, url.Applications...)
+	mixed.Applications = append(mixed.Applications, custom.Applications...)
 	for _, tc := range []struct {
 		name string
 		from *client
@@ -40,7 +40,7 @@ func TestPFDManagement(t *testing.T) {
 		{"one", c, pfdRequest("one", web, dns), pfcp.CauseRequestAccepted, 1},
 		{"again", c, pfdRequest("one", dns), pfcp.CauseRequestAccepted, 1},
 		{"of another CP function", other, pfdRequest("two", web), pfcp.CauseRequestAccepted, 2},
-		{"URL", c, url, pfcp.CauseServiceNotSupported, 2},
+		{"Custom PFD Content", c, custom, pfcp.CauseServiceNotSupported, 2},
 		{"one good, one bad", c, mixed, pfcp.CauseServiceNotSupported, 2},
 		{"no flow", c, pfdRequest("three", "deny out ip from any to any"), pfcp.CauseServiceNotSupported, 2},
 		{"three", c, pfdRequest("three", web), pfcp.CauseRequestAccepted, 3},

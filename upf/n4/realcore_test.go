@@ -33,9 +33,9 @@ func newRealCore(t *testing.T) *realCore {
 // newCoreBed returns a UPF that has N3 and S1-U at 10.3.0.1, and S5/S8-U at 10.9.0.1.
 func newCoreBed(t *testing.T) *bed {
 	t.Helper()
-	d := &fakeDriver{sessions: make(map[uint64]*api.Session)}
+	d := &fakeDriver{can: ableDatapath, sessions: make(map[uint64]*api.Session)}
 	m, err := session.NewManager(session.Config{
-		MaxSessions: 64, Can: ableDatapath, Endpoints: []session.Endpoint{
+		MaxSessions: 64, Endpoints: []session.Endpoint{
 			{IPv4: session.IPv4{10, 3, 0, 1}, Interfaces: []session.Interface{session.Access}},
 			{IPv4: session.IPv4{10, 9, 0, 1}, Interfaces: []session.Interface{session.Core},
 				InterfaceTypes: []session.InterfaceType{session.InterfaceType(pfcp.InterfaceTypeS5S8U)}},

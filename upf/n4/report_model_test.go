@@ -61,7 +61,6 @@ func (c *goCP) serve(dir string) (stop func()) {
 	compiler := rules.Compiler{Bus: bus.InProcess{Driver: c.upf}}
 	m, err := session.NewManager(session.Config{
 		MaxSessions: 16, Endpoints: []session.Endpoint{{IPv4: n3Addr}}, Store: kept,
-		Can: session.Capabilities{TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true},
 	}, compiler)
 	if err != nil {
 		c.t.Fatal(err)

@@ -38,7 +38,7 @@ func simpleSession(seid uint64) *api.Session {
 				Forward: &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_CORE, NetworkInstance: "internet", InterfaceType: &n6},
 			},
 		},
-		Qers: []*api.QER{{Id: 1, Qfi: 1, UplinkMbrBps: 200e9, DownlinkMbrBps: 200e9}},
+		Qers: []*api.QER{{Id: 1, Qfi: 1, UplinkMbrBps: 200e9, DownlinkMbrBps: 200e9, UplinkGbrBps: 200e9, DownlinkGbrBps: 200e9}},
 	}
 }
 

@@ -52,7 +52,7 @@ func TestSession(t *testing.T) {
 				Forward: &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_CORE},
 			},
 		},
-		Qers: []*api.QER{{Id: 1, Qfi: 9, UplinkMbrBps: 100e6, DownlinkMbrBps: 200e6}},
+		Qers: []*api.QER{{Id: 1, Qfi: 9, UplinkMbrBps: 100e6, DownlinkMbrBps: 200e6, UplinkGbrBps: 1e6, DownlinkGbrBps: 1e6}},
 	}
 	check := func(step string) {
 		t.Helper()

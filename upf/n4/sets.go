@@ -18,10 +18,9 @@ func (w *worker) deleteSet(r nodeRequest) {
 		w.refuse(r.src, r.head, err)
 		return
 	}
-	a := w.e.peers.spokenFor(m.NodeID, r.src.Addr())
+	a := w.spokenFor(r, m.NodeID)
 	switch {
 	case a == nil:
-		w.refuse(r.src, r.head, errNoAssociation)
 		return
 	case len(m.FQCSIDs) == 0:
 		w.refuse(r.src, r.head, errNoFQCSID)
@@ -95,9 +94,8 @@ func (w *worker) modifySet(r nodeRequest) {
 		w.refuse(r.src, r.head, err)
 		return
 	}
-	a := w.e.peers.spokenFor(m.NodeID, r.src.Addr())
+	a := w.spokenFor(r, m.NodeID)
 	if a == nil {
-		w.refuse(r.src, r.head, errNoAssociation)
 		return
 	}
 	moves, err := setMoves(a.owner, m.Changes)

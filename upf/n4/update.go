@@ -16,9 +16,8 @@ func (w *worker) update(r nodeRequest) {
 		w.refuse(r.src, r.head, err)
 		return
 	}
-	a := w.e.peers.spokenFor(m.NodeID, r.src.Addr())
+	a := w.spokenFor(r, m.NodeID)
 	if a == nil {
-		w.refuse(r.src, r.head, errNoAssociation)
 		return
 	}
 	if !a.open() {

@@ -9,15 +9,14 @@ package privilege
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plumbline-upf/plumbline/internal/caps"
 )
 
 // capability is one that the XDP datapath cannot do without.
@@ -40,13 +39,13 @@ var needed = []capability{
 // Missing returns those of the needed capabilities that this process lacks,
 // each with what it is for.
 func Missing() ([]string, error) {
-	have, err := effective()
+	have, err := caps.Effective()
 	if err != nil {
 		return nil, err
 	}
 	var missing []string
 	for _, c := range needed {
-		if have&(1<<c.bit) == 0 {
+		if !have.Has(c.bit) {
 			missing = append(missing, fmt.Sprintf("%s (to %s)", c.name, c.why))
 		}
 	}
@@ -56,34 +55,18 @@ func Missing() ([]string, error) {
 // Lacks returns the names of those of the capabilities that the calling thread has not
 // in effect, as CAP_SYS_ADMIN of {"CAP_SYS_ADMIN": unix.CAP_SYS_ADMIN}.
 func Lacks(capabilities map[string]int) ([]string, error) {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var have [2]unix.CapUserData
-	if err := unix.Capget(&header, &have[0]); err != nil {
-		return nil, fmt.Errorf("capabilities: %w", err)
+	have, err := caps.Effective()
+	if err != nil {
+		return nil, err
 	}
 	var missing []string
 	for name, bit := range capabilities {
-		if have[bit/32].Effective&(1<<(bit%32)) == 0 {
+		if !have.Has(bit) {
 			missing = append(missing, name)
 		}
 	}
 	slices.Sort(missing)
 	return missing, nil
-}
-
-// effective reads CapEff of this process. Source: proc(5).
-func effective() (uint64, error) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, fmt.Errorf("capabilities: %w", err)
-	}
-	_, rest, _ := strings.Cut(string(status), "\nCapEff:\t")
-	hex, _, _ := strings.Cut(rest, "\n")
-	mask, err := strconv.ParseUint(hex, 16, 64)
-	if err != nil {
-		return 0, fmt.Errorf("capabilities: CapEff %q of /proc/self/status: %w", hex, err)
-	}
-	return mask, nil
 }
 
 // Confine gives up for good, in every thread, the privileges that a running UPF
@@ -101,11 +84,11 @@ func Confine(moves bool) error {
 	if _, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
 		return fmt.Errorf("no_new_privs: %w", errno)
 	}
-	have, err := effective()
+	have, err := caps.Effective()
 	if err != nil {
 		return err
 	}
-	keep, permitted := masks(have)
+	keep, permitted := masks(uint64(have))
 	if !moves {
 		permitted = keep
 	}

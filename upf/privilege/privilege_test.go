@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plumbline-upf/plumbline/internal/caps"
 )
 
 // childEnv makes the test binary confine itself and print what its threads have.
@@ -90,11 +92,11 @@ func printThreads() {
 // then.
 func TestWith(t *testing.T) {
 	out := child(t, movesEnv)
-	have, err := effective()
+	have, err := caps.Effective()
 	if err != nil {
 		t.Fatal(err)
 	}
-	keep, start := masks(have)
+	keep, start := masks(uint64(have))
 	within, after, ok := bytes.Cut(out, []byte(behind))
 	if !ok {
 		t.Fatalf("nothing behind With: %s", out)
@@ -122,7 +124,7 @@ func TestWith(t *testing.T) {
 // first second of a UPF.
 func TestConfineWaits(t *testing.T) {
 	out := child(t, duringEnv)
-	have, err := effective()
+	have, err := caps.Effective()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,11 +132,11 @@ func TestConfineWaits(t *testing.T) {
 	if !ok {
 		t.Fatalf("nothing behind With: %s", out)
 	}
-	keep, _ := masks(have)
+	keep, _ := masks(uint64(have))
 	for where, tc := range map[string]struct {
 		out       []byte
 		effective uint64
-	}{"within": {within, have}, "behind": {after, keep}} {
+	}{"within": {within, uint64(have)}, "behind": {after, keep}} {
 		for _, line := range lines(tc.out, "CapEff:") {
 			if want := fmt.Sprintf("CapEff:\t%016x", tc.effective); line != want {
 				t.Errorf("%s With: a thread has %q, want %q", where, line, want)
@@ -168,7 +170,7 @@ func child(t *testing.T, env ...string) []byte {
 // running UPF needs, nor can any gain one.
 func TestConfine(t *testing.T) {
 	out := child(t)
-	have, err := effective()
+	have, err := caps.Effective()
 	if err != nil {
 		t.Fatal(err)
 	}

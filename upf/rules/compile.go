@@ -27,11 +27,17 @@ type compilation struct {
 	change  api.Change
 	session api.Session
 	rules   boxes[rule]
-	qers    boxes[api.QER]
+	qers    boxes[qer]
 	urrs    boxes[urr]
 	bars    boxes[api.BAR]
 	markers boxes[endMarker]
 	extra   []uint32 // QER IDs of all rules: that of the slice, if it has one
+}
+
+// qer is a QER and what it points to.
+type qer struct {
+	api.QER
+	fields qerFields
 }
 
 // boxes hands out pointers to values that it hands out again after a reset. They
@@ -63,7 +69,7 @@ func (o *compilation) compile(ch *session.Change) *api.Change {
 	slices.SortStableFunc(out.Rules, func(a, b *api.Rule) int { return cmp.Compare(a.Precedence, b.Precedence) })
 	for i := range s.QERs {
 		if named(s, s.QERs[i].ID) {
-			out.Qers = append(out.Qers, o.qer(s.QERs[i].ID, &s.QERs[i], ch.GBR()))
+			out.Qers = append(out.Qers, o.qer(s.QERs[i].ID, &s.QERs[i]))
 		}
 	}
 	for i := range s.URRs {
@@ -74,8 +80,8 @@ func (o *compilation) compile(ch *session.Change) *api.Change {
 	}
 	c := &o.change
 	c.Seid, c.Session, c.DropBuffered, c.EndMarkers = s.SEID, out, ch.DropBuffered, c.EndMarkers[:0]
-	for _, m := range ch.EndMarkers {
-		c.EndMarkers = append(c.EndMarkers, o.markers.next().compile(m))
+	for i := range ch.EndMarkers {
+		c.EndMarkers = append(c.EndMarkers, o.markers.next().compile(&ch.EndMarkers[i]))
 	}
 	return c
 }
@@ -87,7 +93,7 @@ func (o *compilation) slice(ch *session.Change) {
 	if up == 0 && down == 0 {
 		return
 	}
-	q := o.qers.next()
+	q := &o.qers.next().QER
 	q.Reset()
 	q.Id, q.UplinkMbrBps, q.DownlinkMbrBps, q.Shared = idSlice, uint64(up), uint64(down), ch.Session.Slice
 	o.session.Qers = append(o.session.Qers, q)
@@ -135,7 +141,7 @@ func (o *compilation) pdr(ch *session.Change, p *session.PDR) {
 		r.qers = r.qers[:0]
 		if d.HasQER {
 			id := idPredefined + uint32(o.qers.used)
-			o.session.Qers = append(o.session.Qers, o.qer(id, &d.QER, ch.GBR()))
+			o.session.Qers = append(o.session.Qers, o.qer(id, &d.QER))
 			r.qers = append(r.qers, id)
 		} else {
 			r.qers = append(r.qers, p.QERIDs...)
@@ -190,19 +196,19 @@ func forwarding(s *session.Session, p *session.PDR) (far *session.FAR, held, spe
 }
 
 // qer makes a closed gate of an MBR of 0: no packet conforms to it, and to a
-// datapath 0 means that there is no limit. The GBR is left out where the datapath
-// does not know it: below the MBR of its own QER no packet is dropped anyhow.
-func (o *compilation) qer(id uint32, q *session.QER, gbr bool) *api.QER {
-	out := o.qers.next()
-	out.Id, out.Qfi, out.Shared = id, uint32(q.QFI), 0
-	out.UplinkGateClosed, out.DownlinkGateClosed = q.UplinkGateClosed, q.DownlinkGateClosed
+// datapath 0 means that there is no limit.
+func (o *compilation) qer(id uint32, q *session.QER) *api.QER {
+	box := o.qers.next()
+	out := &box.QER
+	box.fields.set(out, q)
+	out.Id, out.Shared = id, 0
 	out.UplinkMbrBps, out.DownlinkMbrBps = 0, 0
 	if q.HasMBR {
 		out.UplinkMbrBps, out.DownlinkMbrBps = finite(q.MBR.Uplink), finite(q.MBR.Downlink)
 		out.UplinkGateClosed = out.UplinkGateClosed || q.MBR.Uplink == 0
 		out.DownlinkGateClosed = out.DownlinkGateClosed || q.MBR.Downlink == 0
 	}
-	qerRare(out, q, gbr)
+	qerRare(out, q)
 	return out
 }
 

@@ -17,13 +17,6 @@ import (
 
 var n3 = session.IPv4{10, 3, 0, 1}
 
-// everything is what a datapath can do that can do all.
-var everything = session.Capabilities{
-	TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
-	FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, GBR: true, Duplicate: true, Redirect: true,
-	Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true, ContainerDeletion: true,
-}
-
 // establishment is a session of one PDR each way.
 func establishment() *session.Establishment {
 	ue := session.UEAddress{IPv4: session.IPv4{10, 45, 0, 2}}
@@ -131,7 +124,7 @@ func TestCompileSessions(t *testing.T) {
 			f := &e.CreateFARs[1]
 			f.ApplyAction = session.Forward | session.Copy
 			f.Duplicates = []session.Duplicate{
-				{DestinationInterface: session.LIFunction, HasDSCP: true, DSCP: 8, OuterHeaderCreation: session.OuterHeaderCreation{TEID: 4, IPv6: v6}},
+				{DestinationInterface: session.LIFunction, DSCP: session.Some(uint8(8)), OuterHeaderCreation: session.OuterHeaderCreation{TEID: 4, IPv6: v6}},
 				{DestinationInterface: session.SGiLAN, ForwardingPolicy: "copy"},
 			}
 			f.Forwarding.Redirect, f.Forwarding.ForwardingPolicy = &session.Redirect{IPv4: session.IPv4{1, 2, 3, 4}, IPv6: v6}, "gold"
@@ -222,7 +215,6 @@ func TestCompileSessions(t *testing.T) {
 			d := new(driver)
 			m, err := session.NewManager(session.Config{
 				MaxSessions: 8, Endpoints: []session.Endpoint{{IPv4: n3, IPv6: v6}},
-				Can: everything,
 				Predefined: []session.PredefinedRule{
 					{Name: "block", Precedence: 10, Filters: []session.SDFFilter{esp}, Drop: true},
 					{Name: "slow", Precedence: 20, HasQER: true, QER: session.QER{HasMBR: true, MBR: session.Rate{Uplink: 1000, Downlink: 2000}}},
@@ -298,7 +290,7 @@ func BenchmarkCompile(b *testing.B) {
 func usual(t testing.TB) *session.Session {
 	t.Helper()
 	m, err := session.NewManager(session.Config{
-		MaxSessions: 8, Endpoints: []session.Endpoint{{IPv4: n3}}, Can: session.Capabilities{Usage: true},
+		MaxSessions: 8, Endpoints: []session.Endpoint{{IPv4: n3}},
 	}, Compiler{Bus: nowhere{}})
 	if err != nil {
 		t.Fatal(err)

@@ -7,34 +7,23 @@ import (
 
 // What follows compiles what few rules have, into memory of its own.
 
-// redirect compiles Redirect Information.
-func redirect(to *session.Redirect) *api.Redirect {
-	if to == nil {
-		return nil
-	}
-	return &api.Redirect{Url: to.URL, Ipv4: ipv4(to.IPv4), Ipv6: ipv6(&to.IPv6)}
-}
-
-// duplicates compiles Duplicating Parameters. The LI function is somewhere behind a
-// core network: its Outer Header Creation says where.
+// duplicates compiles Duplicating Parameters.
 func duplicates(list []session.Duplicate) []*api.Duplicate {
 	out := make([]*api.Duplicate, len(list))
 	for i := range list {
-		d := &list[i]
-		to := api.Interface(d.DestinationInterface)
-		if d.DestinationInterface == session.LIFunction {
-			to = api.Interface_CORE
-		}
-		out[i] = &api.Duplicate{DestinationInterface: to, ForwardingPolicy: d.ForwardingPolicy}
-		if d.OuterHeaderCreation.Creates() {
-			out[i].OuterHeaderCreation = new(outerHeader).compile(d.OuterHeaderCreation)
-		}
-		if d.HasDSCP {
-			dscp := uint32(d.DSCP)
-			out[i].Dscp = &dscp
-		}
+		out[i] = new(api.Duplicate)
+		new(duplicateFields).set(out[i], &list[i])
 	}
 	return out
+}
+
+// copiesTowards is the interface to which copies go. The LI function is somewhere behind
+// a core network: their Outer Header Creation says where.
+func copiesTowards(to session.Interface) api.Interface {
+	if to == session.LIFunction {
+		return api.Interface_CORE
+	}
+	return api.Interface(to)
 }
 
 // ethernet compiles Ethernet Packet Filters. One that refers to the bidirectional
@@ -103,21 +92,13 @@ func pointer[T any](v T) *T { return &v }
 
 // qerRare compiles what few QERs have. A Packet Rate of 0 is a closed gate, as an MBR
 // of 0 is.
-func qerRare(out *api.QER, q *session.QER, gbr bool) {
+func qerRare(out *api.QER, q *session.QER) {
 	out.UplinkGbrBps, out.DownlinkGbrBps = 0, 0
-	if q.HasGBR && gbr {
+	if q.HasGBR {
 		out.UplinkGbrBps, out.DownlinkGbrBps = finite(q.GBR.Uplink), finite(q.GBR.Downlink)
 	}
 	out.UplinkPacketRate = packetRate(q.UplinkPackets, &out.UplinkGateClosed)
 	out.DownlinkPacketRate = packetRate(q.DownlinkPackets, &out.DownlinkGateClosed)
-	out.Rqi, out.DownlinkTos, out.DownlinkTosMask = q.RQI, uint32(q.TOS), uint32(q.TOSMask)
-	out.ServiceClass, out.PagingPolicy = nil, nil
-	if q.ServiceClass.Present {
-		out.ServiceClass = pointer(uint32(q.ServiceClass.Value))
-	}
-	if q.PagingPolicy.Present {
-		out.PagingPolicy = pointer(uint32(q.PagingPolicy.Value))
-	}
 }
 
 func packetRate(r session.PacketRate, closed *bool) *api.PacketRate {

@@ -15,11 +15,8 @@ type rule struct {
 	fteid  api.FTEID
 	ue     api.UEAddress
 	far    api.Forward
-	peer   outerHeader
-	local6 session.IPv6
-	dscp   uint32
 
-	interfaceType uint32
+	forwardFields forwardFields
 
 	qers    []uint32
 	filters boxes[filter]
@@ -28,9 +25,8 @@ type rule struct {
 
 // compile makes r that of a PDR, but for its QERs and its FAR.
 func (r *rule) compile(p *session.PDR, id, precedence uint32, filters []session.SDFFilter) {
-	r.PdrId, r.Precedence, r.FarId = id, precedence, p.FARID
-	r.OuterHeaderRemoval, r.UrrIds, r.Detect = p.OuterHeaderRemoval, p.URRIDs, &r.detect
-	r.Unwrap, r.DropsContainer = api.Unwrap(p.Unwrap), p.DropsContainer
+	ruleFields{}.set(&r.Rule, p)
+	r.PdrId, r.Precedence, r.Detect = id, precedence, &r.detect
 	from, d := &p.PDI, &r.detect
 	d.SourceInterface = api.Interface(from.SourceInterface)
 	// Bare frames are found by the UE's MAC addresses, and then looked at by filters.
@@ -52,8 +48,7 @@ func (r *rule) ends(instance string, f *session.FTEID, a *session.UEAddress, fra
 	d := &r.detect
 	d.NetworkInstance, d.FTeid, d.UeAddress, d.FramedRoutes = instance, nil, nil, d.FramedRoutes[:0]
 	if f.TEID != 0 {
-		r.local6 = f.IPv6
-		r.fteid.Teid, r.fteid.Ipv4, r.fteid.Ipv6 = f.TEID, ipv4(f.IPv4), ipv6(&r.local6)
+		r.fteid.Teid, r.fteid.Ipv4, r.fteid.Ipv6 = f.TEID, ipv4(f.IPv4), ipv6(&f.IPv6)
 		d.FTeid = &r.fteid
 	}
 	if !a.IsZero() {
@@ -61,8 +56,8 @@ func (r *rule) ends(instance string, f *session.FTEID, a *session.UEAddress, fra
 		d.UeAddress = &r.ue
 	}
 	r.framed.used = 0
-	for _, p := range framed {
-		d.FramedRoutes = append(d.FramedRoutes, r.framed.next().compile(p))
+	for i := range framed {
+		d.FramedRoutes = append(d.FramedRoutes, r.framed.next().compile(&framed[i]))
 	}
 }
 
@@ -94,13 +89,10 @@ func (r *rule) detectFilters(filters []session.SDFFilter) {
 // Forwarding Parameters are left out; one that is held does not forward yet. spent: a quota is
 // used up.
 func (r *rule) forward(f *session.FAR, held, spent bool) {
-	out := &r.far
+	out, parameters := &r.far, &none
 	r.Forward = out
-	out.Action, out.DestinationInterface, out.NetworkInstance = api.Action_DROP, 0, ""
-	out.OuterHeaderCreation, out.Dscp, out.Notify, out.BarId = nil, nil, false, 0
-	out.NotifyBuffered, out.NotifyDiscarded = false, false
-	out.Duplicates, out.Redirect, out.ForwardingPolicy, out.ProxyArp, out.ProxyNd = nil, nil, "", false, false
-	out.Incomplete, out.Spent, out.InterfaceType = held, false, nil
+	out.Action, out.Notify, out.BarId, out.Duplicates = api.Action_DROP, false, 0, nil
+	out.NotifyBuffered, out.NotifyDiscarded, out.Incomplete = false, false, held
 	switch {
 	case f == nil, held:
 	case f.ApplyAction&session.Drop != 0:
@@ -113,51 +105,33 @@ func (r *rule) forward(f *session.FAR, held, spent bool) {
 		// SGW-Cs do; what is buffered is forwarded by the rules of then.
 		r.OuterHeaderRemoval = r.detect.FTeid != nil
 	case f.ApplyAction&session.Forward != 0:
-		p := &f.Forwarding
-		out.Action, out.DestinationInterface = api.Action_FORW, api.Interface(p.DestinationInterface)
-		out.NetworkInstance = p.NetworkInstance
-		if p.InterfaceType.Present {
-			r.interfaceType = uint32(p.InterfaceType.Value)
-			out.InterfaceType = &r.interfaceType
-		}
-		if p.OuterHeaderCreation.Creates() {
-			out.OuterHeaderCreation = r.peer.compile(p.OuterHeaderCreation)
-		}
-		if p.HasDSCP {
-			r.dscp = uint32(p.DSCP)
-			out.Dscp = &r.dscp
-		}
-		out.ForwardingPolicy, out.ProxyArp, out.ProxyNd = p.ForwardingPolicy, p.ProxyARP, p.ProxyND
-		out.Redirect = redirect(p.Redirect)
+		out.Action, parameters = api.Action_FORW, &f.Forwarding
 		if f.ApplyAction&session.Copy != 0 {
 			out.Duplicates = duplicates(f.Duplicates)
 		}
 	}
+	r.forwardFields.set(out, parameters)
 	out.Spent = spent && !held && out.Action == api.Action_DROP
 	// Towards a data network no extension header goes on, and the fast path does it.
 	tunnel := out.OuterHeaderCreation != nil && out.OuterHeaderCreation.Encapsulation == api.Encapsulation_GTPU
 	r.DropsContainer = r.DropsContainer && (tunnel || len(out.Duplicates) > 0)
 }
 
-// outerHeader is an Outer Header Creation and its IPv6 address.
+// none are the Forwarding Parameters of a FAR that does not forward.
+var none session.ForwardingParameters
+
+// outerHeader is an Outer Header Creation and what it points to.
 type outerHeader struct {
 	api.OuterHeaderCreation
-	ip6        session.IPv6
-	ctag, stag uint32
+	fields outerHeaderCreationFields
 }
 
-func (t *outerHeader) compile(o session.OuterHeaderCreation) *api.OuterHeaderCreation {
-	t.ip6 = o.IPv6
-	t.Teid, t.Ipv4, t.Ipv6 = o.TEID, ipv4(o.IPv4), ipv6(&t.ip6)
-	t.Encapsulation, t.Port, t.CTag, t.STag = api.Encapsulation(o.Encapsulation), uint32(o.Port), nil, nil
-	if o.CTAG.Present {
-		t.ctag = uint32(o.CTAG.Value)
-		t.CTag = &t.ctag
+// compile returns nil if nothing is put around packets.
+func (t *outerHeader) compile(o *session.OuterHeaderCreation) *api.OuterHeaderCreation {
+	if !o.Creates() {
+		return nil
 	}
-	if o.STAG.Present {
-		t.stag = uint32(o.STAG.Value)
-		t.STag = &t.stag
-	}
+	t.fields.set(&t.OuterHeaderCreation, o)
 	return &t.OuterHeaderCreation
 }
 
@@ -167,38 +141,23 @@ type endMarker struct {
 	tunnel outerHeader
 }
 
-func (e *endMarker) compile(m session.EndMarker) *api.EndMarker {
-	e.Tunnel, e.Qfi, e.DestinationInterface = e.tunnel.compile(m.Tunnel), uint32(m.QFI), api.Interface(m.DestinationInterface)
+func (e *endMarker) compile(m *session.EndMarker) *api.EndMarker {
+	e.Tunnel, e.Qfi, e.DestinationInterface = e.tunnel.compile(&m.Tunnel), uint32(m.QFI), api.Interface(m.DestinationInterface)
 	return &e.EndMarker
 }
 
 // filter is an SDF filter and all that it points to.
 type filter struct {
 	api.Filter
-	remote, local            prefix
-	protocol, spi, flowLabel uint32
-	ports                    boxes[api.PortRange]
+	fields filterFields
+	ports  boxes[api.PortRange]
 }
 
 func (f *filter) compile(from *session.SDFFilter) *api.Filter {
 	f.ports.used = 0
 	f.RemotePorts = f.compilePorts(f.RemotePorts, from.RemotePorts)
 	f.LocalPorts = f.compilePorts(f.LocalPorts, from.LocalPorts)
-	f.Remote, f.Local = f.remote.compile(from.Remote), f.local.compile(from.Local)
-	f.Tos, f.TosMask = uint32(from.TOS), uint32(from.TOSMask)
-	f.Protocol, f.Spi, f.FlowLabel, f.Host, f.Path = nil, nil, nil, from.Host, from.Path
-	if from.Protocol.Present {
-		f.protocol = uint32(from.Protocol.Value)
-		f.Protocol = &f.protocol
-	}
-	if from.SPI.Present {
-		f.spi = from.SPI.Value
-		f.Spi = &f.spi
-	}
-	if from.FlowLabel.Present {
-		f.flowLabel = from.FlowLabel.Value
-		f.FlowLabel = &f.flowLabel
-	}
+	f.fields.set(&f.Filter, from)
 	return &f.Filter
 }
 
@@ -219,7 +178,7 @@ type prefix struct {
 }
 
 // compile returns nil for any address.
-func (p *prefix) compile(from netip.Prefix) *api.Prefix {
+func (p *prefix) compile(from *netip.Prefix) *api.Prefix {
 	if !from.IsValid() {
 		return nil
 	}
@@ -232,6 +191,15 @@ func (p *prefix) compile(from netip.Prefix) *api.Prefix {
 		p.Address = p.octets[:]
 	}
 	return &p.Prefix
+}
+
+// optional is o as the datapaths' API has it, in memory of the caller's: nil if it is absent.
+func optional[T ~uint8 | ~uint16 | ~uint32](o session.Optional[T], at *uint32) *uint32 {
+	if !o.Present {
+		return nil
+	}
+	*at = uint32(o.Value)
+	return at
 }
 
 // ipv4 is a as the datapaths' API has it: the first octet on the wire highest.

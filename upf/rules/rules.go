@@ -73,6 +73,8 @@ func sessionError(err error) error {
 	switch {
 	case errors.Is(err, datapath.ErrFull):
 		e.Cause = session.CauseNoResources
+	case rule == nil && errors.Is(err, datapath.ErrPDUType):
+		e.Cause, e.OffendingIE = session.CauseServiceNotSupported, session.IEPDNType
 	case rule == nil && errors.Is(err, datapath.ErrUnsupported):
 		e.Cause = session.CauseServiceNotSupported
 	}

@@ -58,7 +58,7 @@ func TestCompile(t *testing.T) {
 			{ID: 70, ApplyAction: session.Forward, HasForwarding: true, Forwarding: session.ForwardingParameters{
 				DestinationInterface: session.Core, NetworkInstance: "internet"}},
 			{ID: 80, ApplyAction: session.Forward, HasForwarding: true, Forwarding: session.ForwardingParameters{
-				DestinationInterface: session.Access, HasDSCP: true, DSCP: 0,
+				DestinationInterface: session.Access, DSCP: session.Some(uint8(0)),
 				OuterHeaderCreation: session.OuterHeaderCreation{TEID: 5, IPv4: session.IPv4{10, 3, 0, 2}}}},
 			{ID: 90, ApplyAction: session.Drop, HasForwarding: true, Forwarding: session.ForwardingParameters{
 				DestinationInterface: session.Access, OuterHeaderCreation: session.OuterHeaderCreation{TEID: 5}}},

@@ -5,14 +5,14 @@ import "time"
 // BAR is a Buffering Action Rule.
 // Source: TS 29.244 V18.6.0, 7.5.2.6.
 type BAR struct {
-	ID uint8
+	ID uint8 `record:"0"`
 	// NotificationDelay is how long after the first packet that is buffered the
 	// CP function is told; a multiple of 50 ms.
-	NotificationDelay time.Duration
+	NotificationDelay time.Duration `record:"1"`
 	// Packets is the Suggested Buffering Packets Count; 0: none.
-	Packets uint16
+	Packets uint16 `record:"2"`
 	// Duration is the DL Buffering Duration; 0: none.
-	Duration time.Duration
+	Duration time.Duration `record:"3"`
 }
 
 // UpdateBAR changes those parts of a BAR that it has.

@@ -15,7 +15,7 @@ func (nowhere) Usage(context.Context, uint64, *Usage) error { return nil }
 
 func benchManager(b testing.TB, n int) *Manager {
 	b.Helper()
-	m, err := NewManager(Config{MaxSessions: n, Endpoints: []Endpoint{{IPv4: n3}}, Can: everything}, nowhere{})
+	m, err := NewManager(Config{MaxSessions: n, Endpoints: []Endpoint{{IPv4: n3}}}, nowhere{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func TestChooseAnother(t *testing.T) {
 func TestChooseOneOfRequest(t *testing.T) {
 	c := Choose{CH: true, CHID: true, ID: 5}
 	for _, first := range []Interface{Access, Core} { // whose PDR has the lower Precedence
-		m, dp := newManagerOf(t, Config{MaxSessions: 8, Can: everything, Endpoints: []Endpoint{
+		m, dp := newManagerOf(t, Config{MaxSessions: 8, Endpoints: []Endpoint{
 			{Name: "n3", IPv4: n3, Interfaces: []Interface{Access}}, {Name: "n9", IPv4: IPv4{10, 9, 0, 1}, Interfaces: []Interface{Core}},
 		}})
 		req := establishment(IPv4{10, 45, 0, 2})

@@ -14,7 +14,7 @@ var errRecord = errors.New("malformed session record")
 // every value has one form.
 type writer struct {
 	b     []byte
-	names []string // in the order in which they first stand in the record
+	names []string // in the order in which they first occur in the record
 }
 
 func (w *writer) number(v uint64) { w.b = binary.AppendUvarint(w.b, v) }
@@ -34,7 +34,7 @@ func (w *writer) fields(v []uint64) {
 	}
 }
 
-// name writes a text once: from then on its number stands for it.
+// name writes a text once: from then on its number is used.
 func (w *writer) name(s string) {
 	i := slices.Index(w.names, s)
 	if i >= 0 {
@@ -45,12 +45,6 @@ func (w *writer) name(s string) {
 	w.names = append(w.names, s)
 	w.number(uint64(len(s)))
 	w.b = append(w.b, s...)
-}
-
-func (w *writer) ids(list []uint32) {
-	for _, id := range list {
-		w.number(uint64(id))
-	}
 }
 
 // reader takes a record apart. After an error everything reads as 0, so the
@@ -117,12 +111,26 @@ func (r *reader) name() string {
 	return s
 }
 
-// ids appends n numbers of 32 bits.
-func (r *reader) ids(list []uint32, n uint64) []uint32 {
-	for ; n > 0 && !r.bad; n-- {
-		list = append(list, narrow[uint32](r, r.number()))
+// text reads a name that is said to be there.
+func (r *reader) text() string {
+	s := r.name()
+	if s == "" {
+		r.fail()
 	}
-	return list
+	return s
+}
+
+// list returns memory for n elements, each of which takes an octet or more, or nil
+// if there cannot be so many.
+func list[T any](r *reader, n uint64) []T {
+	if n > uint64(len(r.b)) {
+		r.fail()
+		return nil
+	}
+	if n == 0 {
+		return nil
+	}
+	return make([]T, n)
 }
 
 // narrow is v as a T, or a fault of the record if it does not fit.
@@ -155,13 +163,17 @@ func pack(flags ...bool) (v uint64) {
 	return v
 }
 
-// unpack is the inverse of pack.
-func unpack(r *reader, v uint64, flags ...*bool) {
-	if v>>len(flags) != 0 {
+// flags fails if more than n bits of v are in use.
+func (r *reader) flags(v uint64, n int) {
+	if v>>n != 0 {
 		r.fail()
 	}
-	for i, f := range flags {
-		*f = v>>i&1 == 1
+}
+
+// limit fails if there are more than maxRecordRules of something.
+func (r *reader) limit(n uint64) {
+	if n > maxRecordRules {
+		r.fail()
 	}
 }
 
@@ -179,23 +191,6 @@ func minus1[T ~uint8 | ~uint16 | ~uint32](r *reader, v uint64) Optional[T] {
 		return Optional[T]{}
 	}
 	return Some(narrow[T](r, v-1))
-}
-
-func ipv4Number(a IPv4) uint64 { return uint64(binary.BigEndian.Uint32(a[:])) }
-
-func numberIPv4(r *reader, v uint64) (a IPv4) {
-	binary.BigEndian.PutUint32(a[:], narrow[uint32](r, v))
-	return a
-}
-
-func ipv6Numbers(a IPv6) (high, low uint64) {
-	return binary.BigEndian.Uint64(a[:8]), binary.BigEndian.Uint64(a[8:])
-}
-
-func numbersIPv6(high, low uint64) (a IPv6) {
-	binary.BigEndian.PutUint64(a[:8], high)
-	binary.BigEndian.PutUint64(a[8:], low)
-	return a
 }
 
 // texts makes the same string of the same octets, so that decoding a record

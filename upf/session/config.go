@@ -20,8 +20,6 @@ type Config struct {
 	Slices     []Slice
 	Pools      []Pool
 	Predefined []PredefinedRule
-	// Can is what all the datapaths can do.
-	Can Capabilities
 	// Store outlives the process; nil: nothing does.
 	Store Store
 	// AgentUp reports whether sessions may be placed on an agent; nil: on all.
@@ -76,31 +74,6 @@ type PredefinedRule struct {
 	// Gates, MBR and QFI replace the QERs of the PDR if HasQER.
 	HasQER bool
 	QER    QER
-}
-
-// Capabilities is what the datapaths can do; the rest is refused.
-type Capabilities struct {
-	TunnelToTunnel bool // N9, S5/S8-U, indirect forwarding
-	Filters        bool // several PDRs to one F-TEID or UE address; SDF filters
-	Usage          bool // URRs
-	Buffering      bool // BUFF, NOCP, BARs
-	EndMarkers     bool
-	IPv6Tunnels    bool // Outer Header Creation GTP-U/UDP/IPv6
-
-	FramedRoutes      bool // framed routes, UE prefixes that are not 64 bits long
-	Hosts             bool // SDFFilter.Host
-	Marking           bool // RQI, Paging Policy Indicator, DL Flow Level Marking
-	PacketRate        bool
-	GBR               bool // below the GBR no other QER drops
-	Duplicate         bool // DUPL
-	Redirect          bool
-	Ethernet          bool // Ethernet PDU sessions
-	Unstructured      bool // unstructured PDU sessions
-	Encapsulations    bool // outer headers other than GTP-U
-	BeforeEnforcement bool // URRs of what arrives
-	Policies          bool // there are Forwarding Policies; the datapath knows their names
-	DroppedDownlink   bool // URRs of dropped DL traffic, and notice of discarded packets
-	ContainerDeletion bool // PDR.DropsContainer, from tunnel to tunnel
 }
 
 // Store keeps records for a restart. Its methods may be called from several

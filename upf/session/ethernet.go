@@ -3,16 +3,17 @@ package session
 // EthernetFilter is an Ethernet Packet Filter, written for the direction of its
 // PDR. Source: TS 29.244 V18.6.0, 7.5.2.2-3.
 type EthernetFilter struct {
-	ID Optional[uint32] // Ethernet Filter ID
+	ID Optional[uint32] `record:"0"` // Ethernet Filter ID
 	// Bidirectional (BIDE): a PDR of the other direction may name it by its ID.
-	Bidirectional bool
+	Bidirectional bool `record:"1.0"`
 	// Reference: the filter is an ID alone, and the bidirectional one of another PDR
 	// is meant, with source and destination changed over.
-	Reference  bool
-	MACs       []MACs // one of them has to match; empty: any
-	Ethertype  uint16 // 0: any
-	CTAG, STAG Optional[VLANTag]
-	Filters    []SDFFilter // of the IP packet inside; empty: any
+	Reference bool              `record:"1.1"`
+	MACs      []MACs            `record:"2 shared"` // one of them has to match; empty: any
+	Ethertype uint16            `record:"3"`        // 0: any
+	CTAG      Optional[VLANTag] `record:"4"`
+	STAG      Optional[VLANTag] `record:"6"`
+	Filters   []SDFFilter       `record:"8 shared"` // of the IP packet inside; empty: any
 }
 
 // MAC is a MAC address in wire order.
@@ -21,8 +22,10 @@ type MAC [6]byte
 // MACs is MAC addresses to compare: single ones, or with an upper end ranges with
 // both ends in them. Source: TS 29.244 V18.6.0, 8.2.93.
 type MACs struct {
-	Source, Destination           Optional[MAC]
-	UpperSource, UpperDestination Optional[MAC]
+	Source           Optional[MAC] `record:"0"`
+	Destination      Optional[MAC] `record:"1"`
+	UpperSource      Optional[MAC] `record:"2"`
+	UpperDestination Optional[MAC] `record:"3"`
 }
 
 // Reverse returns the same of frames that go the other way.

@@ -69,17 +69,10 @@ func copySession(s *Session) *Session {
 	return c
 }
 
-// everything is what a datapath can do that can do all.
-var everything = Capabilities{
-	TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
-	FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, GBR: true, Duplicate: true, Redirect: true,
-	Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true, ContainerDeletion: true,
-}
-
 func newManager(t testing.TB, maxSessions int) (*Manager, *fakeDatapath) {
 	t.Helper()
 	return newManagerOf(t, Config{
-		MaxSessions: maxSessions, Endpoints: []Endpoint{{Name: "n3", IPv4: n3}}, Can: everything,
+		MaxSessions: maxSessions, Endpoints: []Endpoint{{Name: "n3", IPv4: n3}},
 	})
 }
 

@@ -30,66 +30,80 @@ func (a ApplyAction) String() string {
 // FAR is a Forwarding Action Rule.
 // Source: TS 29.244 V18.6.0, 7.5.2.3.
 type FAR struct {
-	ID          uint32
-	ApplyAction ApplyAction
+	ID          uint32      `record:"0"`
+	ApplyAction ApplyAction `record:"1"`
 	// HasForwarding: Forwarding Parameters were given at some time.
-	HasForwarding bool
-	Forwarding    ForwardingParameters
-	BARID         Optional[uint8]
+	HasForwarding bool                 `record:"2.0"`
+	Forwarding    ForwardingParameters `record:"."`
+	BARID         Optional[uint8]      `record:"7"`
 	// Duplicates are where copies go; never changed once they are made.
-	Duplicates []Duplicate
+	Duplicates []Duplicate `record:"16 shared"`
 }
 
 // Duplicate is the Duplicating Parameters of a FAR.
 // Source: TS 29.244 V18.6.0, 7.5.2.3-3.
 type Duplicate struct {
-	DestinationInterface Interface
-	HasDSCP              bool
-	DSCP                 uint8 // of the outer header, 0 to 63, if HasDSCP
-	OuterHeaderCreation  OuterHeaderCreation
-	ForwardingPolicy     string // empty: none
+	DestinationInterface Interface           `record:"0" api:"DestinationInterface,copiesTowards"`
+	DSCP                 Optional[uint8]     `record:"1.0 2" api:"Dscp"` // of the outer header, 0 to 63
+	OuterHeaderCreation  OuterHeaderCreation `record:"3 4 5 7 8 9 10" api:"OuterHeaderCreation,*outerHeader"`
+	ForwardingPolicy     string              `record:"1.1" api:"ForwardingPolicy"` // empty: none
 }
 
 // ForwardingParameters say where a FAR sends packets, and how.
 // Source: TS 29.244 V18.6.0, 7.5.2.3-2.
 type ForwardingParameters struct {
-	DestinationInterface Interface
-	InterfaceType        Optional[InterfaceType]
-	HasDSCP              bool
-	DSCP                 uint8 // of the outer header, 0 to 63, if HasDSCP
-	OuterHeaderCreation  OuterHeaderCreation
-	NetworkInstance      string
+	DestinationInterface Interface               `record:"3" api:"DestinationInterface,api.Interface"`
+	InterfaceType        Optional[InterfaceType] `record:"17" api:"InterfaceType"`
+	DSCP                 Optional[uint8]         `record:"2.1 6" api:"Dscp"` // of the outer header, 0 to 63
+	OuterHeaderCreation  OuterHeaderCreation     `record:"4 5 9 11 12 13 14" api:"OuterHeaderCreation,*outerHeader"`
+	NetworkInstance      string                  `record:"2.2" api:"NetworkInstance"`
 	// Endpoint is the Linked Traffic Endpoint ID.
-	Endpoint Optional[uint8]
+	Endpoint Optional[uint8] `record:"8"`
 	// ForwardingPolicy is a Forwarding Policy Identifier; empty: none.
-	ForwardingPolicy string
-	Redirect         *Redirect // nil: none; never changed once it is made
+	ForwardingPolicy string    `record:"15.0" api:"ForwardingPolicy"`
+	Redirect         *Redirect `record:"15.1" api:"Redirect"` // nil: none; never changed once it is made
+	// Replacement is an IP Address and Port number Replacement; nil: none; never changed
+	// once it is made.
+	Replacement *Replacement `record:"15.4" api:"Replacement"`
 	// ProxyARP and ProxyND: the UP function answers for the UE's data network.
 	// Source: TS 29.244 V18.6.0, 8.2.99.
-	ProxyARP, ProxyND bool
+	ProxyARP bool `record:"15.2" api:"ProxyArp"`
+	ProxyND  bool `record:"15.3" api:"ProxyNd"`
 }
 
 // Redirect is Redirect Information: a URL, or an address of one or each IP version.
 // Source: TS 29.244 V18.6.0, 8.2.20.
 type Redirect struct {
-	URL  string // empty: none
-	IPv4 IPv4
-	IPv6 IPv6
+	URL  string `record:"0.0" api:"Url"` // empty: none
+	IPv4 IPv4   `record:"1" api:"Ipv4"`
+	IPv6 IPv6   `record:"2" api:"Ipv6"`
+}
+
+// Replacement is what takes the place of addresses and ports of user packets; zero: they
+// stay. Source: TS 29.244 V18.6.0, 8.2.200.
+type Replacement struct {
+	DestinationIPv4 IPv4   `record:"0" api:"DestinationIpv4"`
+	DestinationIPv6 IPv6   `record:"1" api:"DestinationIpv6"`
+	DestinationPort uint16 `record:"3" api:"DestinationPort"`
+	SourceIPv4      IPv4   `record:"4" api:"SourceIpv4"`
+	SourceIPv6      IPv6   `record:"5" api:"SourceIpv6"`
+	SourcePort      uint16 `record:"7" api:"SourcePort"`
 }
 
 // OuterHeaderCreation is what is put around a packet; GTP-U with TEID 0: nothing.
 // One of the addresses is there, but with VLAN tags alone.
 // Source: TS 29.244 V18.6.0, 8.2.56.
 type OuterHeaderCreation struct {
-	TEID uint32
-	IPv4 IPv4 // the peer
-	IPv6 IPv6
+	TEID uint32 `api:"Teid"`
+	IPv4 IPv4   `api:"Ipv4"` // the peer
+	IPv6 IPv6   `api:"Ipv6"`
 
-	Encapsulation Encapsulation
-	Port          uint16 // of UDP without GTP-U
+	Encapsulation Encapsulation `api:"Encapsulation,api.Encapsulation"`
+	Port          uint16        `api:"Port"` // of UDP without GTP-U
 	// CTAG and STAG are put on frames of Ethernet PDU sessions: PCP, DEI and VID as
 	// on the wire, 16 bits in host order.
-	CTAG, STAG Optional[uint16]
+	CTAG Optional[uint16] `api:"CTag"`
+	STAG Optional[uint16] `api:"STag"`
 }
 
 // Encapsulation is the outermost part of an [OuterHeaderCreation].
@@ -141,6 +155,7 @@ type UpdateFAR struct {
 	Endpoint             Optional[uint8]
 	ForwardingPolicy     Optional[string]
 	Redirect             Optional[*Redirect]
+	Replacement          Optional[*Replacement]
 	// Duplicates are Update Duplicating Parameters, in the order of those of the
 	// FAR; further ones are new.
 	Duplicates []UpdateDuplicate
@@ -184,16 +199,17 @@ func (u *UpdateFAR) apply(f *FAR) {
 	set(&p.NetworkInstance, u.NetworkInstance)
 	set(&p.OuterHeaderCreation, u.OuterHeaderCreation)
 	if u.DSCP.Present {
-		p.HasDSCP, p.DSCP = true, u.DSCP.Value
+		p.DSCP = u.DSCP
 	}
 	if u.RemoveDSCP {
-		p.HasDSCP, p.DSCP = false, 0
+		p.DSCP = Optional[uint8]{}
 	}
 	if u.Endpoint.Present || u.RemoveEndpoint {
 		p.Endpoint = u.Endpoint
 	}
 	set(&p.ForwardingPolicy, u.ForwardingPolicy)
 	set(&p.Redirect, u.Redirect)
+	set(&p.Replacement, u.Replacement)
 }
 
 // applyDuplicates makes the FAR's Duplicates anew if any of them changes.
@@ -211,10 +227,10 @@ func (u *UpdateFAR) applyDuplicates(f *FAR) {
 		set(&d.OuterHeaderCreation, from.OuterHeaderCreation)
 		set(&d.ForwardingPolicy, from.ForwardingPolicy)
 		if from.DSCP.Present {
-			d.HasDSCP, d.DSCP = true, from.DSCP.Value
+			d.DSCP = from.DSCP
 		}
 		if from.RemoveDSCP {
-			d.HasDSCP, d.DSCP = false, 0
+			d.DSCP = Optional[uint8]{}
 		}
 	}
 	f.Duplicates = list

@@ -53,7 +53,7 @@ func (s *memoryStore) load(_ context.Context, each func(byte, uint64, []byte) er
 
 func loadConfig(s *memoryStore) Config {
 	return Config{
-		MaxSessions: 64, Endpoints: []Endpoint{{IPv4: n3}}, Can: everything, Store: s,
+		MaxSessions: 64, Endpoints: []Endpoint{{IPv4: n3}}, Store: s,
 		Pools:  []Pool{{Name: "a", Prefixes: []netip.Prefix{netip.MustParsePrefix("10.60.0.0/24"), netip.MustParsePrefix("2001:db8:60::/56")}}},
 		Slices: []Slice{{Number: 3, DNNs: []string{"internet"}}},
 	}
@@ -205,7 +205,7 @@ func TestLoadFailures(t *testing.T) {
 func BenchmarkLoad(b *testing.B) {
 	const n = 100_000
 	store := newMemoryStore()
-	m, err := NewManager(Config{MaxSessions: n, Endpoints: []Endpoint{{IPv4: n3}}, Can: everything, Store: store}, nowhere{})
+	m, err := NewManager(Config{MaxSessions: n, Endpoints: []Endpoint{{IPv4: n3}}, Store: store}, nowhere{})
 	if err != nil {
 		b.Fatal(err)
 	}

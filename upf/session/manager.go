@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -70,21 +69,6 @@ func (c *Change) SliceMeter() (uplink, downlink BitsPerSecond) {
 	return c.tables.slices.meter(c.Session.Slice)
 }
 
-// GBR reports whether the datapath knows Guaranteed Bit Rates.
-func (c *Change) GBR() bool { return c.tables != nil && c.tables.gbr.Load() }
-
-// Can returns what the datapaths can do.
-func (m *Manager) Can() Capabilities { return *m.can() }
-
-func (m *Manager) can() *Capabilities { return m.capable.Load() }
-
-// SetCan says what the datapaths can do from now on: those of before have been
-// replaced.
-func (m *Manager) SetCan(can Capabilities) {
-	m.capable.Store(&can)
-	m.tables.gbr.Store(can.GBR)
-}
-
 // withTables gives what sessions name to a datapath with each of them.
 type withTables struct {
 	Datapath
@@ -103,7 +87,6 @@ func (d withTables) Install(ctx context.Context, c *Change) error {
 type Manager struct {
 	config   Config
 	datapath Datapath
-	capable  atomic.Pointer[Capabilities]
 	table    table
 	claims   *claims
 	tables   tables
@@ -143,7 +126,6 @@ func NewManager(c Config, d Datapath) (*Manager, error) {
 		config: c, claims: newClaims(t, p), timers: newTimers(c.Now().UnixNano()), usages: newUsages(),
 	}
 	m.datapath = withTables{d, &m.tables}
-	m.SetCan(c.Can)
 	if err := m.tables.init(c.Predefined, s); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}

@@ -5,24 +5,24 @@ import "net/netip"
 // PDR is a Packet Detection Rule.
 // Source: TS 29.244 V18.6.0, 7.5.2.2.
 type PDR struct {
-	ID         uint16
-	Precedence uint32 // lower is matched first
-	PDI        PDI
-	FARID      uint32
+	ID         uint16 `record:"0"`
+	Precedence uint32 `record:"1"` // lower is matched first
+	PDI        PDI    `record:"."`
+	FARID      uint32 `record:"2" api:"FarId"`
 	// NoFAR: it names no FAR yet. Its packets are dropped until an update names one.
-	NoFAR  bool
-	QERIDs []uint32
-	URRIDs []uint32
+	NoFAR  bool     `record:"20.2"`
+	QERIDs []uint32 `record:"5"`
+	URRIDs []uint32 `record:"6" api:"UrrIds"`
 	// Predefined are the names of the predefined rules that are active for it.
-	Predefined []string
+	Predefined []string `record:"12"`
 	// OuterHeaderRemoval: the GTP-U/UDP/IP header is taken off, with all its
 	// extension headers.
-	OuterHeaderRemoval bool
+	OuterHeaderRemoval bool `record:"4.0" api:"OuterHeaderRemoval"`
 	// DropsContainer (GTP-U Extension Header Deletion): the PDU Session Container goes,
 	// also where the packet is sent on in another tunnel.
-	DropsContainer bool
+	DropsContainer bool `record:"20.3" api:"DropsContainer"`
 	// Unwrap is the Outer Header Removal of packets that come in no tunnel.
-	Unwrap Unwrap
+	Unwrap Unwrap `record:"19" api:"Unwrap,api.Unwrap"`
 }
 
 // Unwrap is what is taken off a packet that came bare.
@@ -41,33 +41,33 @@ const (
 // PDI is the Packet Detection Information of a PDR.
 // Source: TS 29.244 V18.6.0, 7.5.2.2-2.
 type PDI struct {
-	SourceInterface Interface
-	InterfaceType   Optional[InterfaceType]
+	SourceInterface Interface               `record:"3"`
+	InterfaceType   Optional[InterfaceType] `record:"24"`
 	// Inherits: the PDI names nothing by which packets are found. The F-TEID or UE
 	// address here is that of the session's other PDRs.
-	Inherits bool
+	Inherits bool `record:"20.1"`
 	// Endpoint is a Traffic Endpoint ID; the F-TEID, Network Instance, UE
 	// address and QFIs are then copies of that endpoint's.
-	Endpoint        Optional[uint8]
-	Choose          Choose // how FTEID came about
-	FTEID           FTEID
-	UEAddress       UEAddress
-	ChooseUE        ChooseUE // how UEAddress came about
-	QFIs            QFISet
-	NetworkInstance string
-	Filters         []SDFFilter // one of them has to match; none: any packet
-	ApplicationID   string      // its flows have to match; empty: none
+	Endpoint        Optional[uint8] `record:"17"`
+	Choose          Choose          `record:"4.1 4.2 18 4.3 4.4"` // how FTEID came about
+	FTEID           FTEID           `record:"7 8 15"`
+	UEAddress       UEAddress       `record:"9 14"`
+	ChooseUE        ChooseUE        `record:"4.5 4.6 10.2"` // how UEAddress came about
+	QFIs            QFISet          `record:"13"`
+	NetworkInstance string          `record:"10.0"`
+	Filters         []SDFFilter     `record:"11"`   // one of them has to match; none: any packet
+	ApplicationID   string          `record:"10.1"` // its flows have to match; empty: none
 
 	// What follows is rare. Lists are never changed once they are made.
 
 	// MoreEndpoints are further Traffic Endpoints: packets of any of them match.
-	MoreEndpoints []uint8
+	MoreEndpoints []uint8 `record:"21 shared"`
 	// Framed are prefixes reached through the UE: framed routes, delegated prefixes,
 	// and UE addresses beyond one of each IP version. They match as UEAddress does.
-	Framed []netip.Prefix
+	Framed []netip.Prefix `record:"22 shared"`
 	// EthernetSession (ETHI): frames of the UE's MAC addresses, as they were learnt.
-	EthernetSession bool
-	Ethernet        []EthernetFilter // one of them has to match; none: any frame
+	EthernetSession bool             `record:"20.0"`
+	Ethernet        []EthernetFilter `record:"23 shared"` // one of them has to match; none: any frame
 }
 
 // FTEID is a local tunnel endpoint; TEID 0: none.
@@ -129,23 +129,25 @@ func (s QFISet) Has(q uint8) bool { return q <= maxQFI && s>>q&1 == 1 }
 // places. The zero value matches all packets.
 // Source: TS 29.244 V18.6.0, 8.2.5.
 type SDFFilter struct {
-	ID Optional[uint32] // SDF Filter ID: the same filter in several PDRs
+	ID Optional[uint32] `record:"0"` // SDF Filter ID: the same filter in several PDRs
 	// Reference: the filter is an ID alone, and that of another PDR is meant.
 	// A committed session has none.
-	Reference bool
+	Reference bool `record:"1.0"`
 
-	Protocol     Optional[uint8]
-	Remote       netip.Prefix // not valid: any
-	Local        netip.Prefix // not valid: any, or "assigned"
-	RemotePorts  []PortRange  // empty: any
-	LocalPorts   []PortRange
-	TOS, TOSMask uint8 // ToS or Traffic Class; mask 0: not compared
-	SPI          Optional[uint32]
-	FlowLabel    Optional[uint32] // 20 bits
+	Protocol    Optional[uint8]  `record:"2" api:"Protocol"`
+	Remote      netip.Prefix     `record:"3" api:"Remote,*prefix"` // not valid: any
+	Local       netip.Prefix     `record:"6" api:"Local,*prefix"`  // not valid: any, or "assigned"
+	RemotePorts []PortRange      `record:"9"`                      // empty: any
+	LocalPorts  []PortRange      `record:"10"`
+	TOS         uint8            `record:"11" api:"Tos"` // ToS or Traffic Class; mask 0: not compared
+	TOSMask     uint8            `record:"12" api:"TosMask"`
+	SPI         Optional[uint32] `record:"13" api:"Spi"`
+	FlowLabel   Optional[uint32] `record:"14" api:"FlowLabel"` // 20 bits
 	// Host is the flow's name in TLS SNI or HTTP Host, in lower case; "*.example.org"
 	// is all names below, "" any. Path is how the path of an HTTP request to it
 	// begins; "": any. Of PFDs and predefined rules.
-	Host, Path string
+	Host string `record:"15.0" api:"Host"`
+	Path string `record:"15.1" api:"Path"`
 }
 
 // PortRange has both ends in it.

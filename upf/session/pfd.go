@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 )
 
 // tables are what sessions name and have from elsewhere.
 type tables struct {
 	slices     *sliceTable
 	predefined map[string]*PredefinedRule
-	gbr        atomic.Bool // Capabilities.GBR
 
 	mu   sync.RWMutex
 	apps map[string][]SDFFilter // flows by Application ID; the filters never change

@@ -182,7 +182,7 @@ func (p *plan) updateOthers(req *Modification) error {
 // Source: TS 29.244 V18.6.0, 5.2.4.2 and 8.2.31.
 func (p *plan) leave(was, is OuterHeaderCreation, towards Interface) {
 	m := EndMarker{Tunnel: was, DestinationInterface: towards}
-	if p.m.can().EndMarkers && was.Encapsulation == GTPU && was.TEID != 0 && was != is && !slices.Contains(p.r.left, m) {
+	if was.Encapsulation == GTPU && was.TEID != 0 && was != is && !slices.Contains(p.r.left, m) {
 		p.r.left = append(p.r.left, m)
 	}
 }

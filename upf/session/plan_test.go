@@ -30,7 +30,7 @@ func TestModify(t *testing.T) {
 			ID: 1, HasForwarding: true, DSCP: Some(uint8(46)), NetworkInstance: Some("access"),
 		}}}, func(s *Session) {
 			f := &s.FARs[0].Forwarding
-			f.HasDSCP, f.DSCP, f.NetworkInstance = true, 46, "access"
+			f.DSCP, f.NetworkInstance = Some(uint8(46)), "access"
 		}},
 		{"gates, MBR, GBR, QFI", Modification{UpdateQERs: []UpdateQER{{
 			ID: 1, Gates: Some(GateStatus{true, false}), MBR: Some(Rate{3, 4}), GBR: Some(Rate{1, 2}), QFI: Some(uint8(5)),

@@ -103,7 +103,7 @@ func TestPoolMemory(t *testing.T) {
 // asks, kept while one asks, and given back.
 func TestUEAddresses(t *testing.T) {
 	m, dp := newManagerOf(t, Config{
-		MaxSessions: 8, Endpoints: []Endpoint{{IPv4: n3}}, Can: everything,
+		MaxSessions: 8, Endpoints: []Endpoint{{IPv4: n3}},
 		Pools: []Pool{
 			{Name: "a", Prefixes: []netip.Prefix{netip.MustParsePrefix("10.60.0.0/31"), netip.MustParsePrefix("2001:db8:60::/63")}},
 			{Name: "b", Prefixes: []netip.Prefix{netip.MustParsePrefix("10.61.0.0/32")}},
@@ -161,7 +161,7 @@ func TestUEAddresses(t *testing.T) {
 // by interface, then at the first endpoint; with the addresses that are asked for.
 func TestEndpoints(t *testing.T) {
 	v6 := IPv6{0x20, 1, 15: 1}
-	m, _ := newManagerOf(t, Config{MaxSessions: 16, Can: everything, Endpoints: []Endpoint{
+	m, _ := newManagerOf(t, Config{MaxSessions: 16, Endpoints: []Endpoint{
 		{Name: "n3", IPv4: n3, IPv6: v6},
 		{Name: "n9", IPv4: IPv4{10, 9, 0, 1}, Interfaces: []Interface{Core}},
 		{Name: "s5", IPv4: IPv4{10, 5, 0, 1}, NetworkInstances: []string{"s5", "s8"}},

@@ -163,7 +163,7 @@ func TestApplications(t *testing.T) {
 // TestPredefined: predefined rules are activated and deactivated by their names.
 func TestPredefined(t *testing.T) {
 	m, _ := newManagerOf(t, Config{
-		MaxSessions: 8, Endpoints: []Endpoint{{IPv4: n3}}, Can: everything,
+		MaxSessions: 8, Endpoints: []Endpoint{{IPv4: n3}},
 		Predefined: []PredefinedRule{{Name: "video", Precedence: 5}, {Name: "block", Drop: true}},
 	})
 	req := establishment(IPv4{10, 45, 0, 2})
@@ -249,7 +249,7 @@ func TestSlices(t *testing.T) {
 	}
 	gold := SNSSAI{SST: 1, SD: 0x0a0b0c}
 	m, dp := newManagerOf(t, Config{
-		MaxSessions: 8, Can: everything,
+		MaxSessions: 8,
 		Endpoints: []Endpoint{
 			{Name: "a", Agent: 0, IPv4: n3}, {Name: "b", Agent: 1, IPv4: IPv4{10, 3, 1, 1}},
 			{Name: "c", Agent: 2, IPv4: IPv4{10, 3, 2, 1}},

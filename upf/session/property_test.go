@@ -22,7 +22,7 @@ func TestRandomSequences(t *testing.T) {
 		t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			m, dp := newManagerOf(t, Config{
-				MaxSessions: 24, Endpoints: []Endpoint{{IPv4: n3}, {IPv4: IPv4{10, 9, 0, 1}, Interfaces: []Interface{Core}}}, Can: everything,
+				MaxSessions: 24, Endpoints: []Endpoint{{IPv4: n3}, {IPv4: IPv4{10, 9, 0, 1}, Interfaces: []Interface{Core}}},
 				Pools: []Pool{
 					{Name: "a", Prefixes: []netip.Prefix{netip.MustParsePrefix("10.45.0.16/28"), netip.MustParsePrefix("2001:db8::/60")}},
 					{Name: "b", Prefixes: []netip.Prefix{netip.MustParsePrefix("10.46.0.0/29")}},

@@ -11,23 +11,27 @@ type Rate struct {
 // QER is a QoS Enforcement Rule.
 // Source: TS 29.244 V18.6.0, 7.5.2.5.
 type QER struct {
-	ID                 uint32
-	UplinkGateClosed   bool
-	DownlinkGateClosed bool
-	QFI                uint8 // 1 to 63, marked into downlink packets; 0: none
-	HasMBR, HasGBR     bool
-	MBR, GBR           Rate
+	ID                 uint32 `record:"0"`
+	UplinkGateClosed   bool   `record:"1.0" api:"UplinkGateClosed"`
+	DownlinkGateClosed bool   `record:"1.1" api:"DownlinkGateClosed"`
+	QFI                uint8  `record:"2" api:"Qfi"` // 1 to 63, marked into downlink packets; 0: none
+	HasMBR             bool   `record:"1.2"`
+	HasGBR             bool   `record:"1.3"`
+	MBR                Rate   `record:"3 4"`
+	GBR                Rate   `record:"5 6"`
 	// UplinkPackets and DownlinkPackets are the Packet Rate.
-	UplinkPackets, DownlinkPackets PacketRate
+	UplinkPackets   PacketRate `record:"7 8"`
+	DownlinkPackets PacketRate `record:"9 10"`
 	// RQI is set in downlink packets: Reflective QoS.
-	RQI bool
+	RQI bool `record:"11.0" api:"Rqi"`
 	// PagingPolicy is marked into downlink packets: PPI, 0 to 7.
-	PagingPolicy Optional[uint8]
+	PagingPolicy Optional[uint8] `record:"12" api:"PagingPolicy"`
 	// DL Flow Level Marking: ToS or Traffic Class of the outer header of downlink
 	// packets under a mask, 0 for none; Service Class Indicator.
 	// Source: TS 29.244 V18.6.0, 8.2.66.
-	TOS, TOSMask uint8
-	ServiceClass Optional[uint8]
+	TOS          uint8           `record:"13" api:"DownlinkTos"`
+	TOSMask      uint8           `record:"14" api:"DownlinkTosMask"`
+	ServiceClass Optional[uint8] `record:"15" api:"ServiceClass"`
 }
 
 // PacketRate is how many packets may pass in a time; TimeMs 0: any number.

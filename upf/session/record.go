@@ -3,8 +3,9 @@ package session
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 )
+
+//go:generate go run ./internal/genfields
 
 // A session at rest is a record: what the manager keeps of it, and what a store
 // keeps for a restart.
@@ -15,6 +16,9 @@ import (
 //	octet 13      traits, so that some questions need no decoding
 //	then          the session and its rules, each as a list of numbers of which
 //	              those that are 0 take no room (writer.fields)
+//
+// Which number a field is says its tag. A new field gets the number behind the last
+// one of its list; one that means something else needs another version.
 //
 // A session has exactly one record, and a record that is not the one of any
 // session is refused. The SEID is not in it: it is stored under that.
@@ -75,40 +79,7 @@ func appendRecord(w *writer, s *Session) {
 	w.b = binary.LittleEndian.AppendUint32(w.b, s.Owner)
 	w.b = binary.LittleEndian.AppendUint64(w.b, s.CP.SEID)
 	w.b = append(w.b, byte(s.traits()))
-	high, low := ipv6Numbers(s.CP.IPv6)
-	w.fields([]uint64{
-		ipv4Number(s.CP.IPv4), high, low, uint64(s.PDNType), snssaiNumber(s.SNSSAI), uint64(s.Slice),
-		uint64(s.InactivityTimer), s.Inactivity.Seen, uint64(s.Inactivity.ActiveAt), pack(s.Inactivity.Told),
-		uint64(len(s.CSIDs)), uint64(len(s.PDRs)), uint64(len(s.FARs)), uint64(len(s.QERs)), uint64(len(s.URRs)),
-		uint64(len(s.BARs)), uint64(len(s.Endpoints)), uint64(len(s.Reports)), uint64(s.Deleted), pack(s.DNN != ""),
-	})
-	if s.DNN != "" {
-		w.name(s.DNN)
-	}
-	for i := range s.CSIDs {
-		w.csid(&s.CSIDs[i])
-	}
-	for i := range s.PDRs {
-		w.pdr(&s.PDRs[i])
-	}
-	for i := range s.FARs {
-		w.far(&s.FARs[i])
-	}
-	for i := range s.QERs {
-		w.qer(&s.QERs[i])
-	}
-	for i := range s.URRs {
-		w.urr(&s.URRs[i])
-	}
-	for i := range s.BARs {
-		w.bar(&s.BARs[i])
-	}
-	for i := range s.Endpoints {
-		w.endpoint(&s.Endpoints[i])
-	}
-	for i := range s.Reports {
-		w.report(&s.Reports[i])
-	}
+	s.write(w)
 }
 
 // readRecord makes s what the record says, in the memory that s has. It shares
@@ -118,22 +89,8 @@ func readRecord(s *Session, seid uint64, record []byte, r *reader) error {
 		return fmt.Errorf("%d octets, beginning %.1x: %w", len(record), record, errRecord)
 	}
 	*r = reader{b: record[recordHeader:], names: r.names[:0], texts: r.texts}
-	s.reset()
 	s.SEID, s.Owner, s.CP.SEID = seid, recordOwner(record), recordCP(record)
-	var v [20]uint64
-	r.fields(v[:])
-	s.CP.IPv4, s.CP.IPv6 = numberIPv4(r, v[0]), numbersIPv6(v[1], v[2])
-	s.PDNType, s.SNSSAI = PDNType(narrow[uint8](r, v[3])), numberSNSSAI(r, v[4])
-	s.Slice, s.InactivityTimer = narrow[uint32](r, v[5]), narrow[uint32](r, v[6])
-	s.Inactivity = Inactivity{Seen: v[7], ActiveAt: int64(v[8])}
-	unpack(r, v[9], &s.Inactivity.Told)
-	s.Deleted = int64(v[18])
-	var hasDNN bool
-	if unpack(r, v[19], &hasDNN); hasDNN {
-		s.DNN = r.name()
-		r.bad = r.bad || s.DNN == ""
-	}
-	r.rules(s, v[10:18])
+	s.read(r)
 	if r.bad || len(r.b) > 0 || s.traits() != recordTraits(record) {
 		return fmt.Errorf("SEID %#x, %d octets: %w", seid, len(record), errRecord)
 	}
@@ -145,60 +102,10 @@ func readRecord(s *Session, seid uint64, record []byte, r *reader) error {
 // memory without measure.
 const maxRecordRules = 1 << 12
 
-// rules reads so many of each kind.
-func (r *reader) rules(s *Session, n []uint64) {
-	if slices.Max(n) > maxRecordRules {
-		r.fail()
-		return
-	}
-	for ; n[0] > 0 && !r.bad; n[0]-- {
-		r.csid(next(&s.CSIDs))
-	}
-	for ; n[1] > 0 && !r.bad; n[1]-- {
-		r.pdr(next(&s.PDRs))
-	}
-	for ; n[2] > 0 && !r.bad; n[2]-- {
-		r.far(next(&s.FARs))
-	}
-	for ; n[3] > 0 && !r.bad; n[3]-- {
-		r.qer(next(&s.QERs))
-	}
-	for ; n[4] > 0 && !r.bad; n[4]-- {
-		r.urr(next(&s.URRs))
-	}
-	for ; n[5] > 0 && !r.bad; n[5]-- {
-		r.bar(next(&s.BARs))
-	}
-	for ; n[6] > 0 && !r.bad; n[6]-- {
-		r.endpoint(next(&s.Endpoints))
-	}
-	for ; n[7] > 0 && !r.bad; n[7]-- {
-		r.report(next(&s.Reports))
-	}
-}
-
 // reset makes s empty, and keeps its memory.
 func (s *Session) reset() {
 	*s = Session{
 		CSIDs: s.CSIDs[:0], PDRs: s.PDRs[:0], FARs: s.FARs[:0], QERs: s.QERs[:0], URRs: s.URRs[:0],
 		BARs: s.BARs[:0], Endpoints: s.Endpoints[:0], Reports: s.Reports[:0],
 	}
-}
-
-// snssaiNumber is 0 for none.
-func snssaiNumber(o Optional[SNSSAI]) uint64 {
-	if !o.Present {
-		return 0
-	}
-	return 1<<32 | uint64(o.Value.SST)<<24 | uint64(o.Value.SD&NoSD)
-}
-
-func numberSNSSAI(r *reader, v uint64) Optional[SNSSAI] {
-	if v == 0 {
-		return Optional[SNSSAI]{}
-	}
-	if v>>32 != 1 {
-		r.fail()
-	}
-	return Some(SNSSAI{SST: uint8(v >> 24), SD: uint32(v) & NoSD})
 }

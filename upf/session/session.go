@@ -112,10 +112,10 @@ const NoSD = 0xffffff
 // FQCSID is one connection set of a node: sessions that have one in common can
 // be deleted together. Source: TS 29.244 V18.6.0, 8.2.48; TS 23.527 V18, 4.2.
 type FQCSID struct {
-	NodeType uint8    // of the node that made it, 0 to 15; the same set whatever it says
-	IDType   uint8    // 0: IPv4 address, 1: IPv6 address, 2: MCC, MNC and a number
-	Node     [16]byte // wire order; the first 4 octets for types 0 and 2
-	CSID     uint16
+	NodeType uint8    `record:"4"` // of the node that made it, 0 to 15; the same set whatever it says
+	IDType   uint8    `record:"0"` // 0: IPv4 address, 1: IPv6 address, 2: MCC, MNC and a number
+	Node     [16]byte `record:"1"` // wire order; the first 4 octets for types 0 and 2
+	CSID     uint16   `record:"3"`
 }
 
 // same reports whether both name one set. The node type does not count: messages
@@ -128,35 +128,35 @@ func (c *FQCSID) same(d *FQCSID) bool {
 // became of it. As a result of the [Manager] it must not be changed; it lives as
 // long as the memory into which it was read.
 type Session struct {
-	SEID  uint64 // of the UP function's F-SEID, never 0
-	Owner uint32 // who may touch it: a number that the caller of Establish gave
-	CP    FSEID
+	SEID  uint64 `record:"-"` // of the UP function's F-SEID, never 0
+	Owner uint32 `record:"-"` // who may touch it: a number that the caller of Establish gave
+	CP    FSEID  `record:"- 0 1"`
 
-	PDNType PDNType
-	SNSSAI  Optional[SNSSAI]
-	DNN     string // APN or DNN; empty: none
+	PDNType PDNType          `record:"3"`
+	SNSSAI  Optional[SNSSAI] `record:"4"`
+	DNN     string           `record:"19.0"` // APN or DNN; empty: none
 	// Slice is the number of the configured slice that it belongs to; 0: none.
-	Slice uint32
+	Slice uint32 `record:"5"`
 	// InactivityTimer is the User Plane Inactivity Timer in seconds; 0: none.
 	// Source: TS 29.244 V18.6.0, 8.2.83.
-	InactivityTimer uint32
-	CSIDs           []FQCSID
+	InactivityTimer uint32   `record:"6"`
+	CSIDs           []FQCSID `record:"10 limited"`
 
-	PDRs      []PDR // in Precedence order, lowest value first, then by ID
-	FARs      []FAR // by ID
-	QERs      []QER // by ID
-	URRs      []URR // by ID
-	BARs      []BAR // by ID
-	Endpoints []TrafficEndpoint
+	PDRs      []PDR             `record:"11 limited"` // in Precedence order, lowest value first, then by ID
+	FARs      []FAR             `record:"12 limited"` // by ID
+	QERs      []QER             `record:"13 limited"` // by ID
+	URRs      []URR             `record:"14 limited"` // by ID
+	BARs      []BAR             `record:"15 limited"` // by ID
+	Endpoints []TrafficEndpoint `record:"16 limited"`
 
 	// Inactivity is how far the User Plane Inactivity Timer has got.
-	Inactivity Inactivity
+	Inactivity Inactivity `record:"7 8 9.0"`
 	// Reports are those that the CP function has not acknowledged, oldest first.
-	Reports []UsageReport
+	Reports []UsageReport `record:"17 limited"`
 	// Deleted is when it was deleted, in Unix nanoseconds: its record stays for a
 	// while, with its last reports, so that a repeated request gets them again
 	// even from a process that was started since. 0: it was not.
-	Deleted int64
+	Deleted int64 `record:"18"`
 }
 
 // Agent is the number of the datapath that holds the session of that SEID: its

@@ -4,33 +4,33 @@ package session
 // are seconds, 0 for none; points in time are Unix nanoseconds, 0 for none.
 // Source: TS 29.244 V18.6.0, 7.5.2.4.
 type URR struct {
-	ID          uint32
-	Method      MeasurementMethod
-	Triggers    ReportingTriggers
-	Information MeasurementInformation
+	ID          uint32                 `record:"0"`
+	Method      MeasurementMethod      `record:"1"`
+	Triggers    ReportingTriggers      `record:"2"`
+	Information MeasurementInformation `record:"3"`
 
-	MeasurementPeriod       uint32
-	VolumeThreshold         Volume
-	VolumeQuota             Volume
-	TimeThreshold           uint32
-	TimeQuota               Optional[uint32] // 0 is a quota: none is left
-	QuotaHoldingTime        uint32
-	QuotaValidityTime       uint32
-	InactivityDetectionTime uint32
+	MeasurementPeriod       uint32           `record:"4"`
+	VolumeThreshold         Volume           `record:"32.0 32.1 32.2 33 34 35"`
+	VolumeQuota             Volume           `record:"36.0 36.1 36.2 37 38 39"`
+	TimeThreshold           uint32           `record:"5"`
+	TimeQuota               Optional[uint32] `record:"6"` // 0 is a quota: none is left
+	QuotaHoldingTime        uint32           `record:"7"`
+	QuotaValidityTime       uint32           `record:"8"`
+	InactivityDetectionTime uint32           `record:"9"`
 
-	MonitoringTime            int64
-	SubsequentVolumeThreshold Volume
-	SubsequentVolumeQuota     Volume
-	SubsequentTimeThreshold   uint32
-	SubsequentTimeQuota       Optional[uint32]
+	MonitoringTime            int64            `record:"10"`
+	SubsequentVolumeThreshold Volume           `record:"40.0 40.1 40.2 41 42 43"`
+	SubsequentVolumeQuota     Volume           `record:"44.0 44.1 44.2 45 46 47"`
+	SubsequentTimeThreshold   uint32           `record:"11"`
+	SubsequentTimeQuota       Optional[uint32] `record:"12"`
 
-	LinkedURRs []uint32
-	QuotaFAR   Optional[uint32] // FAR ID for Quota Action
-	Events     EventLimits
+	LinkedURRs []uint32         `record:"14"`
+	QuotaFAR   Optional[uint32] `record:"13"` // FAR ID for Quota Action
+	Events     EventLimits      `record:"62.0:0 1 2 3"`
 
-	DroppedThreshold DroppedThreshold
+	DroppedThreshold DroppedThreshold `record:"60 61"`
 
-	State URRState
+	State URRState `record:"."`
 }
 
 // Volume is a threshold or quota in octets; what is not Has is not limited.

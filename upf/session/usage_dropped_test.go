@@ -42,10 +42,10 @@ func TestDroppedThreshold(t *testing.T) {
 		t.Errorf("reports and limits (-want +got):\n%s", diff)
 	}
 	w := &writer{}
-	w.urr(&s.URRs[0])
+	s.URRs[0].write(w)
 	var back URR
 	r := &reader{b: w.b}
-	r.urr(&back)
+	back.read(r)
 	if diff := cmp.Diff(s.URRs[0], back, cmpopts.EquateEmpty()); diff != "" || r.bad {
 		t.Errorf("record (-want +got):\n%s", diff)
 	}

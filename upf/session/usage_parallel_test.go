@@ -43,7 +43,7 @@ func (s *storm) Next(ctx context.Context) (Event, error) {
 // nothing is left anywhere.
 func TestUsageParallel(t *testing.T) {
 	s := &storm{seids: map[uint64]bool{}}
-	m, dp := newManagerOf(t, Config{MaxSessions: 256, Endpoints: []Endpoint{{Name: "n3", IPv4: n3}}, Can: everything, Store: s})
+	m, dp := newManagerOf(t, Config{MaxSessions: 256, Endpoints: []Endpoint{{Name: "n3", IPv4: n3}}, Store: s})
 	dp.usage = Usage{Packets: 5, URRs: []URRCounts{{URRID: 1, Counts: octets(500, 0)}, {URRID: 2, Counts: octets(0, 200)}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -103,7 +103,7 @@ func newUsageWorld(t *testing.T, seed uint64) *usageWorld {
 // start starts the process: all that it knows is in the store.
 func (w *usageWorld) start() {
 	m, err := NewManager(Config{
-		MaxSessions: 64, Endpoints: []Endpoint{{IPv4: n3}}, Can: Capabilities{Usage: true}, Store: w,
+		MaxSessions: 64, Endpoints: []Endpoint{{IPv4: n3}}, Store: w,
 		Now: func() time.Time { return time.Unix(0, w.now) },
 	}, w)
 	if err != nil {

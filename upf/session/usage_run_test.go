@@ -92,7 +92,7 @@ func inRunBed(t *testing.T, u URR, inactivity uint32, f func(b *runBed, seid uin
 	synctest.Test(t, func(t *testing.T) {
 		b := &runBed{events: make(chan Event), start: time.Now()}
 		b.m, b.dp = newManagerOf(t, Config{
-			MaxSessions: 64, Endpoints: []Endpoint{{Name: "n3", IPv4: n3}}, Can: everything, Store: b,
+			MaxSessions: 64, Endpoints: []Endpoint{{Name: "n3", IPv4: n3}}, Store: b,
 		})
 		e, r := establishment(IPv4{10, 45, 0, 1}), new(Result)
 		u.ID, e.InactivityTimer = 1, inactivity
@@ -188,7 +188,7 @@ func TestRunInactivity(t *testing.T) {
 func BenchmarkLook(b *testing.B) {
 	now := time.Now()
 	m, err := NewManager(Config{
-		MaxSessions: 16, Endpoints: []Endpoint{{IPv4: n3}}, Can: everything, Now: func() time.Time { return now },
+		MaxSessions: 16, Endpoints: []Endpoint{{IPv4: n3}}, Now: func() time.Time { return now },
 	}, nowhere{})
 	if err != nil {
 		b.Fatal(err)
@@ -257,7 +257,7 @@ func (d smallDatapath) Install(ctx context.Context, c *Change) error {
 func TestRoomOfDeleted(t *testing.T) {
 	b := &runBed{start: time.Now()}
 	dp := smallDatapath{&fakeDatapath{sessions: make(map[uint64]*Session)}}
-	m, err := NewManager(Config{MaxSessions: 64, Endpoints: []Endpoint{{Name: "n3", IPv4: n3}}, Can: everything, Store: b}, dp)
+	m, err := NewManager(Config{MaxSessions: 64, Endpoints: []Endpoint{{Name: "n3", IPv4: n3}}, Store: b}, dp)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,43 +9,48 @@ package session
 type URRState struct {
 	// SEQN is the UR-SEQN of the next report; the first one has 0.
 	// Source: TS 29.244 V18.6.0, 8.2.71.
-	SEQN uint32
+	SEQN uint32 `record:"15"`
 	// Start is when the measurement began that the next report is about.
-	Start int64
+	Start int64 `record:"16"`
 	// Reported is what the datapath had counted at the last report,
 	// ReportedNs how long the URR had metered then, in nanoseconds.
-	Reported   Counts
-	ReportedNs int64
+	Reported   Counts `record:"17 18 19 20"`
+	ReportedNs int64  `record:"21"`
 
 	// Volumes at which there is a report, or no more packets are forwarded.
-	ThresholdAt, QuotaAt Volume
+	ThresholdAt Volume `record:"48.0 48.1 48.2 49 50 51"`
+	QuotaAt     Volume `record:"52.0 52.1 52.2 53 54 55"`
 	// The same of the metered time, in nanoseconds; 0: none.
-	TimeThresholdAt, TimeQuotaAt int64
+	TimeThresholdAt int64 `record:"22"`
+	TimeQuotaAt     int64 `record:"23"`
 	// PeriodAt is when the next periodic report is due, ValidUntil when the
 	// quota is no longer valid; 0: never.
-	PeriodAt, ValidUntil int64
+	PeriodAt   int64 `record:"24"`
+	ValidUntil int64 `record:"25"`
 
 	// MeteredNs is how long the URR had metered before MeterSince, when it
 	// began to meter again; MeterSince 0: it stands still.
-	MeteredNs, MeterSince int64
+	MeteredNs  int64 `record:"26"`
+	MeterSince int64 `record:"27"`
 	// Seen is how many packets had been counted when that was last looked at,
 	// ActiveAt when it was first found to be so many.
-	Seen     uint64
-	ActiveAt int64
+	Seen     uint64 `record:"28"`
+	ActiveAt int64  `record:"29"`
 
-	Traffic   bool // its start has been told, its stop has not
-	Held      bool // the Quota Holding Time has passed, and that was told
-	Exhausted bool // a quota is used up, and that was told: nothing is forwarded
-	After     bool // the next report is of usage after the Monitoring Time
+	Traffic   bool `record:"30.0"` // its start has been told, its stop has not
+	Held      bool `record:"30.1"` // the Quota Holding Time has passed, and that was told
+	Exhausted bool `record:"30.2"` // a quota is used up, and that was told: nothing is forwarded
+	After     bool `record:"30.3"` // the next report is of usage after the Monitoring Time
 	// Events are those that have been counted.
-	Events EventState
+	Events EventState `record:"62.0:4 5 6 7 shared"`
 	// Owed are reasons for a report that there was no room for.
-	Owed UsageReportTrigger
+	Owed UsageReportTrigger `record:"31"`
 
 	// Dropped is what the datapath had counted of packets that it dropped instead
 	// of buffering them when that was last looked at, DroppedReported what of it
 	// has been reported.
-	Dropped, DroppedReported Dropped
+	Dropped         Dropped `record:"56 57"`
+	DroppedReported Dropped `record:"58 59"`
 }
 
 // Counts is what a datapath counted for a URR since it was installed: octets and
@@ -120,28 +125,31 @@ type Inactivity struct {
 // UsageReport is one Usage Report of a URR. Points in time are Unix nanoseconds.
 // Source: TS 29.244 V18.6.0, 7.5.5.2, 7.5.7.2 and 7.5.8.3.
 type UsageReport struct {
-	URRID   uint32
-	SEQN    uint32
-	Trigger UsageReportTrigger
+	URRID   uint32             `record:"0"`
+	SEQN    uint32             `record:"1"`
+	Trigger UsageReportTrigger `record:"2"`
 
 	// Start and End of the measurement. A report of the start or stop of traffic
 	// has no measurement: Method is 0, and Start is that of a later report.
-	Start, End  int64
-	Method      MeasurementMethod // which of the following there is
-	Information MeasurementInformation
-	Usage       Counts // since the last report
-	Duration    uint32 // seconds
+	Start       int64                  `record:"3"`
+	End         int64                  `record:"4"`
+	Method      MeasurementMethod      `record:"5"` // which of the following there is
+	Information MeasurementInformation `record:"6"`
+	Usage       Counts                 `record:"7 8 9 10"` // since the last report
+	Duration    uint32                 `record:"11"`       // seconds
 
 	// EventTimes are when the events were that Method has, at most maxEventTimes of
 	// them; MACsDetected and MACsRemoved are what a MACAR report tells. None of these
 	// lists is changed once it is made.
-	EventTimes                []int64
-	MACsDetected, MACsRemoved []MAC
+	EventTimes   []int64 `record:"14 shared"`
+	MACsDetected []MAC   `record:"15 shared"`
+	MACsRemoved  []MAC   `record:"16 shared"`
 
 	// Before and After the Monitoring Time: usage is split there.
-	Before, After bool
+	Before bool `record:"12.0"`
+	After  bool `record:"12.1"`
 
 	// Answered is when it was put into the response to a request, which needs
 	// no answer; 0: it is to be sent in a Session Report Request.
-	Answered int64
+	Answered int64 `record:"13"`
 }

@@ -25,11 +25,13 @@ func checkSupported(list []Unsupported) error {
 }
 
 // validate checks a planned session as a whole, all that is to be allocated
-// apart.
+// apart. It is the one judge of what TS 29.244 allows, and of what no datapath
+// here does. What one datapath can do and another cannot is judged by
+// datapath.Check when the session gets there.
 func (p *plan) validate() error {
 	s := p.next
-	if err := p.validateType(); err != nil {
-		return err
+	if t := s.PDNType; t > PDNTypeEth {
+		return &Error{Cause: CauseServiceNotSupported, OffendingIE: IEPDNType, Err: fmt.Errorf("PDN Type %d: %w", t, ErrUnsupported)}
 	}
 	for i := range s.QERs {
 		if err := p.validateQER(&s.QERs[i]); err != nil {
@@ -40,9 +42,6 @@ func (p *plan) validate() error {
 		if err := p.validateURR(&s.URRs[i]); err != nil {
 			return err
 		}
-	}
-	if len(s.BARs) > 0 && !p.m.can().Buffering {
-		return ruleError(RuleBAR, uint32(s.BARs[0].ID), fmt.Errorf("buffering: %w", ErrUnsupported))
 	}
 	for i := range s.FARs {
 		if err := p.validateFAR(&s.FARs[i]); err != nil {
@@ -59,38 +58,16 @@ func (p *plan) validate() error {
 			return err
 		}
 	}
-	if !p.m.can().Filters {
-		if err := p.checkDetectable(); err != nil {
-			return err
-		}
-	}
 	return p.checkAddresses()
-}
-
-// validateType checks that the datapath knows what the session's packets are.
-func (p *plan) validateType() error {
-	can := p.m.can()
-	switch t := p.next.PDNType; {
-	case t == PDNTypeEth && !can.Ethernet, t == PDNTypeNonIP && !can.Unstructured, t > PDNTypeEth:
-		return &Error{Cause: CauseServiceNotSupported, OffendingIE: IEPDNType, Err: fmt.Errorf("PDN Type %d: %w", t, ErrUnsupported)}
-	}
-	return nil
 }
 
 // validateQER checks one QER by itself.
 func (p *plan) validateQER(q *QER) error {
-	can := p.m.can()
 	switch {
 	case q.QFI > maxQFI:
 		return qerError(q.ID, ErrUnsupported, "QFI %d", q.QFI)
 	case q.PagingPolicy.Value > 7:
 		return qerError(q.ID, ErrUnsupported, "Paging Policy Indicator %d", q.PagingPolicy.Value)
-	case (q.UplinkPackets.TimeMs != 0 || q.DownlinkPackets.TimeMs != 0) && !can.PacketRate:
-		return qerError(q.ID, ErrUnsupported, "Packet Rate")
-	case q.RQI && !can.Marking:
-		return qerError(q.ID, ErrUnsupported, "RQI")
-	case (q.TOSMask != 0 || q.ServiceClass.Present) && !can.Marking:
-		return qerError(q.ID, ErrUnsupported, "DL Flow Level Marking")
 	}
 	return nil
 }
@@ -102,20 +79,14 @@ const notMeasured = ReportENVCL | ReportIPMJL | ReportREEMR | ReportUPINT
 // validateURR checks one URR by itself.
 func (p *plan) validateURR(u *URR) error {
 	switch {
-	case !p.m.can().Usage:
-		return urrError(u.ID, ErrUnsupported, "usage reporting")
 	case u.Method&^(MeasureDuration|MeasureVolume|MeasureEvent) != 0,
 		u.Method&MeasureEvent != 0 && u.Triggers&(ReportSTART|ReportSTOPT) == 0 && !u.Events.any(),
 		u.Method&MeasureEvent == 0 && u.Events.any(): // starts of traffic are the only events there are
 		return urrError(u.ID, ErrUnsupported, "Measurement Method %v", u.Method)
-	case u.Triggers&ReportDROTH != 0 && !p.m.can().DroppedDownlink:
-		return urrError(u.ID, ErrUnsupported, "dropped DL traffic")
 	case u.Triggers&notMeasured != 0:
 		return urrError(u.ID, ErrUnsupported, "Reporting Triggers %v", u.Triggers)
 	case u.Triggers&ReportMACAR != 0 && p.next.PDNType != PDNTypeEth:
 		return urrError(u.ID, ErrUnsupported, "Reporting Triggers %v of a session that is not of PDN Type Ethernet", u.Triggers)
-	case u.Information&InfoMBQE != 0 && !p.m.can().BeforeEnforcement:
-		return urrError(u.ID, ErrUnsupported, "measurement before QoS enforcement")
 	case u.Information&^(InfoMBQE|InfoRADI|InfoISTM|InfoMNOP) != 0: // paused
 		return urrError(u.ID, ErrUnsupported, "Measurement Information %#x", uint16(u.Information))
 	case u.QuotaFAR.Present && p.next.FAR(u.QuotaFAR.Value) == nil:

@@ -4,16 +4,15 @@ import "fmt"
 
 // validateFAR checks one FAR by itself.
 func (p *plan) validateFAR(f *FAR) error {
-	can := p.m.can()
 	switch a := f.ApplyAction &^ NotifyDiscarded; {
-	case a != f.ApplyAction && (!can.DroppedDownlink || a&Forward != 0):
+	case a != f.ApplyAction && a&Forward != 0:
 		return farError(f.ID, ErrUnsupported, "Apply Action %v", f.ApplyAction)
 	case a == Drop, a == Forward:
 	case a == Forward|Copy:
 		if err := p.validateDuplicates(f); err != nil {
 			return err
 		}
-	case a&^(Notify|NotifyBuffered) == Buffer && can.Buffering:
+	case a&^(Notify|NotifyBuffered) == Buffer:
 	default:
 		return farError(f.ID, ErrUnsupported, "Apply Action %v", f.ApplyAction)
 	}
@@ -36,23 +35,18 @@ func (p *plan) validateFAR(f *FAR) error {
 }
 
 func (p *plan) validateForwarding(f *FAR) error {
-	can := p.m.can()
 	w := &f.Forwarding
 	to, forwards := w.DestinationInterface, f.ApplyAction&Forward != 0
 	switch {
 	case to > CPFunction:
 		return farError(f.ID, ErrUnsupported, "Destination Interface %d", to)
-	case w.HasDSCP && forwards && !f.Incomplete() && !w.OuterHeaderCreation.Creates():
+	case w.DSCP.Present && forwards && !f.Incomplete() && !w.OuterHeaderCreation.Creates():
 		return farError(f.ID, ErrUnsupported, "Transport Level Marking without Outer Header Creation: there is no outer header to mark")
-	case w.DSCP > 63:
-		return farError(f.ID, ErrUnsupported, "DSCP %d", w.DSCP)
+	case w.DSCP.Value > 63:
+		return farError(f.ID, ErrUnsupported, "DSCP %d", w.DSCP.Value)
 	case w.Endpoint.Present && p.next.Endpoint(w.Endpoint.Value) == nil:
 		return farError(f.ID, ErrReference, "Linked Traffic Endpoint %d", w.Endpoint.Value)
-	case w.Redirect != nil && !can.Redirect:
-		return farError(f.ID, ErrUnsupported, "Redirect Information")
-	case w.ForwardingPolicy != "" && !can.Policies:
-		return farError(f.ID, ErrUnsupported, "Forwarding Policy %q", w.ForwardingPolicy)
-	case (w.ProxyARP || w.ProxyND) && (!can.Ethernet || p.next.PDNType != PDNTypeEth):
+	case (w.ProxyARP || w.ProxyND) && p.next.PDNType != PDNTypeEth:
 		return farError(f.ID, ErrUnsupported, "Proxying")
 	}
 	// Of a tunnel that they do not know yet CP functions send a TEID of 0, an
@@ -67,18 +61,13 @@ func (p *plan) validateForwarding(f *FAR) error {
 
 // validateCreation checks an Outer Header Creation of which there is something.
 func (p *plan) validateCreation(o *OuterHeaderCreation) error {
-	can := p.m.can()
 	v4, v6 := o.IPv4 != IPv4{}, o.IPv6 != IPv6{}
 	switch {
 	case o.Encapsulation == Tags && v4 == v6 && !v4: // needs no address
 	case v4 == v6, o.Encapsulation == GTPU && o.TEID == 0, o.Encapsulation == UDP && o.Port == 0:
 		return fmt.Errorf("Outer Header Creation with TEID %#x, port %d to %v, %x: %w", o.TEID, o.Port, o.IPv4, o.IPv6, ErrIncomplete)
-	case o.Encapsulation == GTPU && v6 && !can.IPv6Tunnels:
-		return fmt.Errorf("Outer Header Creation GTP-U/UDP/IPv6: %w", ErrUnsupported)
-	case o.Encapsulation != GTPU && o.Encapsulation != Tags && !can.Encapsulations:
-		return fmt.Errorf("Outer Header Creation other than GTP-U: %w", ErrUnsupported)
 	}
-	if (o.CTAG.Present || o.STAG.Present) && (!can.Ethernet || p.next.PDNType != PDNTypeEth) {
+	if (o.CTAG.Present || o.STAG.Present) && p.next.PDNType != PDNTypeEth {
 		return fmt.Errorf("Outer Header Creation with VLAN tags: %w", ErrUnsupported)
 	}
 	return nil
@@ -87,10 +76,7 @@ func (p *plan) validateCreation(o *OuterHeaderCreation) error {
 // validateDuplicates checks where copies go. What is not forwarded is not copied
 // either: DUPL comes with FORW.
 func (p *plan) validateDuplicates(f *FAR) error {
-	switch {
-	case !p.m.can().Duplicate:
-		return farError(f.ID, ErrUnsupported, "Apply Action %v", f.ApplyAction)
-	case len(f.Duplicates) == 0:
+	if len(f.Duplicates) == 0 {
 		return farError(f.ID, ErrIncomplete, "DUPL without Duplicating Parameters")
 	}
 	for i := range f.Duplicates {
@@ -102,10 +88,8 @@ func (p *plan) validateDuplicates(f *FAR) error {
 			return farError(f.ID, ErrUnsupported, "copies to interface %d", d.DestinationInterface)
 		case !creates && d.DestinationInterface != Core && d.DestinationInterface != SGiLAN:
 			return farError(f.ID, ErrUnsupported, "copies towards %v without Outer Header Creation", d.DestinationInterface)
-		case !creates && d.HasDSCP:
+		case !creates && d.DSCP.Present:
 			return farError(f.ID, ErrUnsupported, "Transport Level Marking of copies without Outer Header Creation")
-		case d.ForwardingPolicy != "" && !p.m.can().Policies:
-			return farError(f.ID, ErrUnsupported, "copies by Forwarding Policy %q", d.ForwardingPolicy)
 		case creates:
 			if err := p.validateCreation(o); err != nil {
 				return ruleError(RuleFAR, f.ID, fmt.Errorf("copies: %w", err))
@@ -126,13 +110,7 @@ func (p *plan) validatePath(r *PDR, f *FAR) error {
 		return pdrError(r.ID, ErrIncomplete, "from a tunnel at %v without Outer Header Removal", r.PDI.SourceInterface)
 	}
 	out := f.Forwarding.OuterHeaderCreation.Creates()
-	switch {
-	case in && out && r.DropsContainer && f.Forwarding.OuterHeaderCreation.Encapsulation == GTPU && !p.m.can().ContainerDeletion:
-		// A relay hands extension headers on. Source: TS 29.244 V18.6.0, 8.2.64, NOTE 1.
-		return pdrError(r.ID, ErrUnsupported, "Outer Header Removal with GTP-U Extension Header Deletion, and a tunnel behind it (FAR %d)", f.ID)
-	case in && out && !p.m.can().TunnelToTunnel:
-		return pdrError(r.ID, ErrUnsupported, "from tunnel to tunnel (FAR %d)", f.ID)
-	case !in && !out:
+	if !in && !out {
 		return pdrError(r.ID, ErrUnsupported, "from %v to %v (FAR %d), both without a tunnel",
 			r.PDI.SourceInterface, f.Forwarding.DestinationInterface, f.ID)
 	}

@@ -25,17 +25,10 @@ func (p *plan) validatePDI(r *PDR) error {
 	return p.validateRarePDI(r)
 }
 
-// validateRarePDI checks what few PDIs have against what the datapath can do.
+// validateRarePDI checks what few PDIs have.
 func (p *plan) validateRarePDI(r *PDR) error {
-	can, d := p.m.can(), &r.PDI
-	switch {
-	case len(d.Framed) > 0 && !can.FramedRoutes:
-		return pdrError(r.ID, ErrUnsupported, "framed routes or UE prefixes %v", d.Framed)
-	case len(d.MoreEndpoints) > 0 && !can.Filters:
-		return pdrError(r.ID, ErrUnsupported, "several Traffic Endpoints")
-	case (r.Unwrap == UnwrapUDP || r.Unwrap == UnwrapIP) && !can.Encapsulations:
-		return pdrError(r.ID, ErrUnsupported, "Outer Header Removal other than GTP-U")
-	case (d.EthernetSession || len(d.Ethernet) > 0 || r.Unwrap > UnwrapIP) && p.next.PDNType != PDNTypeEth:
+	d := &r.PDI
+	if (d.EthernetSession || len(d.Ethernet) > 0 || r.Unwrap > UnwrapIP) && p.next.PDNType != PDNTypeEth {
 		return pdrError(r.ID, ErrUnsupported, "Ethernet in a session that is not of PDN Type Ethernet")
 	}
 	for _, id := range d.MoreEndpoints {
@@ -59,13 +52,10 @@ func (p *plan) validateRarePDI(r *PDR) error {
 // validateFilters checks SDF filters and the application.
 func (p *plan) validateFilters(r *PDR) error {
 	d := &r.PDI
-	matchAll := slices.ContainsFunc(d.Filters, func(f SDFFilter) bool { return f.MatchesAll() })
-	if (len(d.Filters) > 0 && !matchAll || len(r.Predefined) > 0 || d.ApplicationID != "") && !p.m.can().Filters {
-		return pdrError(r.ID, ErrUnsupported, "SDF filters")
-	}
 	if d.ApplicationID == "" {
 		return nil
 	}
+	matchAll := slices.ContainsFunc(d.Filters, func(f SDFFilter) bool { return f.MatchesAll() })
 	if len(d.Filters) > 0 && !matchAll {
 		return pdrError(r.ID, ErrUnsupported, "SDF filters and Application ID %q in one PDI", d.ApplicationID)
 	}
@@ -78,32 +68,4 @@ func (p *plan) validateFilters(r *PDR) error {
 		return withCause(CauseUnknownApplication, pdrError(r.ID, ErrReference, "Application ID %q", d.ApplicationID))
 	}
 	return nil
-}
-
-// checkDetectable refuses what a datapath without filters cannot tell apart: it
-// matches one PDR per F-TEID, and one per UE address.
-func (p *plan) checkDetectable() error {
-	s := p.next
-	for i := range s.PDRs {
-		for j := range i {
-			a, b := &s.PDRs[j].PDI, &s.PDRs[i].PDI
-			id, other := s.PDRs[i].ID, s.PDRs[j].ID
-			at, bt := p.tunnelled(a), p.tunnelled(b)
-			switch {
-			case at != bt:
-			case at && (a.FTEID.TEID != 0 && a.FTEID.TEID == b.FTEID.TEID && a.FTEID.locals().meets(b.FTEID.locals()) || a.Endpoint.Present && a.Endpoint == b.Endpoint ||
-				a.Choose.CHID && b.Choose.CHID && a.Choose.ID == b.Choose.ID):
-				return pdrError(id, ErrUnsupported, "F-TEID is also that of PDR %d", other)
-			case !at && (a.ChooseUE.V4 && b.ChooseUE.V4 || a.ChooseUE.V6 && b.ChooseUE.V6 || a.UEAddress.overlaps(b.UEAddress)):
-				return pdrError(id, ErrUnsupported, "UE IP Address is also that of PDR %d", other)
-			}
-		}
-	}
-	return nil
-}
-
-// overlaps reports whether one packet can be matched by both addresses.
-func (a UEAddress) overlaps(b UEAddress) bool {
-	return a.IPv4 != IPv4{} && a.IPv4 == b.IPv4 ||
-		a.IPv6Prefix != IPv6Prefix{} && a.IPv6Prefix == b.IPv6Prefix
 }

@@ -10,7 +10,7 @@ import (
 // an establishment and in a modification.
 func TestChosenBesideGiven(t *testing.T) {
 	m, dp := newManagerOf(t, Config{
-		MaxSessions: 8, Endpoints: []Endpoint{{Name: "n3", IPv4: n3}}, Can: everything,
+		MaxSessions: 8, Endpoints: []Endpoint{{Name: "n3", IPv4: n3}},
 		Pools: []Pool{{Name: "p", Prefixes: prefixes("10.60.0.0/24")}},
 	})
 	req := establishment(IPv4{10, 45, 0, 2})
@@ -28,18 +28,6 @@ func TestChosenBesideGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkEmpty(t, m, dp)
-}
-
-// TestAddressesDisagree: a session has one UE IPv4 address, whatever the datapath can do.
-func TestAddressesDisagree(t *testing.T) {
-	for _, can := range []Capabilities{everything, {}} {
-		m, dp := newManagerOf(t, Config{MaxSessions: 8, Endpoints: []Endpoint{{Name: "n3", IPv4: n3}}, Can: can})
-		req := establishment(IPv4{10, 45, 0, 2})
-		req.CreatePDRs[1].PDI.UEAddress.IPv4 = IPv4{10, 45, 0, 3}
-		_, err := establish(m, req)
-		checkError(t, err, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrDisagree})
-		checkEmpty(t, m, dp)
-	}
 }
 
 // TestEstablishRefused: every request that asks for what is not done, or makes
@@ -135,8 +123,6 @@ func TestEstablishRefused(t *testing.T) {
 		{"unknown URR", func(e *Establishment) { e.CreatePDRs[0].URRIDs = []uint32{9} }, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrReference}},
 		{"events measured", func(e *Establishment) { e.CreateURRs = []URR{{ID: 5, Method: MeasureEvent}} },
 			Error{CauseRuleFailure, 0, true, RuleURR, 5, ErrUnsupported}},
-		{"dropped packets measured", func(e *Establishment) { e.CreateURRs = []URR{{ID: 5, Triggers: ReportDROTH}} },
-			Error{CauseRuleFailure, 0, true, RuleURR, 5, ErrUnsupported}},
 		{"linked to no URR", func(e *Establishment) { e.CreateURRs = []URR{{ID: 5, LinkedURRs: []uint32{6}}} },
 			Error{CauseRuleFailure, 0, true, RuleURR, 5, ErrReference}},
 		{"QFI 64", func(e *Establishment) { e.CreateQERs[0].QFI = 64 }, Error{CauseRuleFailure, 0, true, RuleQER, 1, ErrUnsupported}},
@@ -152,70 +138,6 @@ func TestEstablishRefused(t *testing.T) {
 			m, dp := newManager(t, 8)
 			req := establishment(IPv4{10, 45, 0, 2})
 			tc.change(req)
-			_, err := establish(m, req)
-			checkError(t, err, tc.want)
-			checkEmpty(t, m, dp)
-		})
-	}
-}
-
-// TestCapabilities: what the datapath cannot do is refused with the rule that asks
-// for it, and is accepted if it can.
-func TestCapabilities(t *testing.T) {
-	filter := SDFFilter{Protocol: Some(uint8(17))}
-	for _, tc := range []struct {
-		name   string
-		lack   func(*Capabilities)
-		change func(*Establishment)
-		want   Error
-	}{
-		{"N9", func(c *Capabilities) { c.TunnelToTunnel = false }, func(e *Establishment) {
-			e.CreateFARs[1].Forwarding.OuterHeaderCreation = OuterHeaderCreation{TEID: 9, IPv4: IPv4{10, 3, 0, 9}}
-		}, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
-		{"indirect forwarding", func(c *Capabilities) { c.TunnelToTunnel = false }, func(e *Establishment) {
-			e.CreatePDRs[1].FARID = 1
-		}, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
-		{"GTP-U Extension Header Deletion into a tunnel", func(c *Capabilities) { c.ContainerDeletion = false }, func(e *Establishment) {
-			e.CreatePDRs[1].DropsContainer = true
-			e.CreateFARs[1].Forwarding.OuterHeaderCreation = OuterHeaderCreation{TEID: 9, IPv4: IPv4{10, 3, 0, 9}}
-		}, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
-		{"SDF filter", func(c *Capabilities) { c.Filters = false }, func(e *Establishment) {
-			e.CreatePDRs[0].PDI.Filters = []SDFFilter{filter}
-		}, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrUnsupported}},
-		{"two PDRs for one UE address", func(c *Capabilities) { c.Filters = false }, func(e *Establishment) {
-			again := e.CreatePDRs[0]
-			again.ID, again.Precedence = 3, 1
-			e.CreatePDRs = append(e.CreatePDRs, again)
-		}, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrUnsupported}},
-		{"two PDRs for one F-TEID", func(c *Capabilities) { c.Filters = false }, func(e *Establishment) {
-			e.CreatePDRs[1].PDI.Choose = Choose{CH: true, CHID: true, ID: 1}
-			again := e.CreatePDRs[1]
-			again.ID = 3
-			e.CreatePDRs = append(e.CreatePDRs, again)
-		}, Error{CauseRuleFailure, 0, true, RulePDR, 3, ErrUnsupported}},
-		{"URR", func(c *Capabilities) { c.Usage = false }, func(e *Establishment) {
-			e.CreateURRs = []URR{{ID: 4, Method: MeasureVolume}}
-		}, Error{CauseRuleFailure, 0, true, RuleURR, 4, ErrUnsupported}},
-		{"BUFF and NOCP", func(c *Capabilities) { c.Buffering = false }, func(e *Establishment) {
-			e.CreateFARs[0].ApplyAction = Buffer | Notify
-		}, Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrUnsupported}},
-		{"BAR", func(c *Capabilities) { c.Buffering = false }, func(e *Establishment) {
-			e.CreateBARs = []BAR{{ID: 2}}
-		}, Error{CauseRuleFailure, 0, true, RuleBAR, 2, ErrUnsupported}},
-		{"tunnel over IPv6", func(c *Capabilities) { c.IPv6Tunnels = false }, func(e *Establishment) {
-			e.CreateFARs[0].Forwarding.OuterHeaderCreation = OuterHeaderCreation{TEID: 9, IPv6: IPv6{0x20, 1}}
-		}, Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrUnsupported}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			req := establishment(IPv4{10, 45, 0, 2})
-			tc.change(req)
-			able, _ := newManager(t, 8)
-			if _, err := establish(able, req); err != nil {
-				t.Errorf("with a datapath that can: %v", err)
-			}
-			can := everything
-			tc.lack(&can)
-			m, dp := newManagerOf(t, Config{MaxSessions: 8, Endpoints: []Endpoint{{IPv4: n3}}, Can: can})
 			_, err := establish(m, req)
 			checkError(t, err, tc.want)
 			checkEmpty(t, m, dp)

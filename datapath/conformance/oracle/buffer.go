@@ -59,7 +59,7 @@ func (o *Oracle) expire(s *session) {
 	}
 }
 
-// release is what becomes of packets that old held: they go on by the rules of made, wait on, or
+// release treats the packets that old held: they leave by the rules of made, stay in the buffer, or
 // are given up.
 func (o *Oracle) release(old, made *session, drop bool) {
 	o.expire(old)

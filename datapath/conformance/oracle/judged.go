@@ -69,7 +69,7 @@ func simple(c *api.Change) *api.Change {
 	return c
 }
 
-// known reports whether the oracle knows what becomes of a frame.
+// known reports whether the oracle can judge a frame.
 func known(step random.Step) bool {
 	if step.Port != conformance.N3 && step.Port != conformance.N6 && step.Port != conformance.N6Corp ||
 		slices.ContainsFunc(step.Traits, func(t string) bool { return slices.Contains(beyond, t) }) {

@@ -52,7 +52,7 @@ func (o *Oracle) add(r *rule, u *urr, octets int) {
 	o.limits(r.session.Seid, u)
 }
 
-// relimit holds what was counted against limits that the control plane has given anew.
+// relimit compares what was counted with new limits of the control plane.
 func (o *Oracle) relimit(seid uint64, u *urr) {
 	u.threshold, u.quota = [3]bool{}, [3]bool{}
 	o.limits(seid, u)

@@ -23,6 +23,8 @@ func (m maker) act(r *api.Rule, s *api.Session) {
 		m.hold(r, s)
 	case m.one(10) && m.has.GetDuplicate() && s.PduType != api.PDUType_ETHERNET:
 		r.Forward.Duplicates = m.duplicates()
+	case m.one(10) && m.has.GetReplacement() && s.PduType == api.PDUType_IP && r.Forward.Redirect == nil:
+		r.Forward.Replacement = m.replacement()
 	}
 }
 
@@ -77,6 +79,18 @@ func (m maker) redirect() *api.Redirect {
 		return &api.Redirect{Ipv4: ipv4(portal4), Ipv6: portal6.AsSlice()}
 	}
 	return &api.Redirect{Url: portalURL}
+}
+
+// replacement is one of some of what can be replaced.
+func (m maker) replacement() *api.Replacement {
+	r := &api.Replacement{DestinationPort: pick(m.dice, uint32(0), 9, 8080), SourcePort: pick(m.dice, uint32(0), 0, 9)}
+	if m.one(2) {
+		r.DestinationIpv4, r.DestinationIpv6 = ipv4(portal4), portal6.AsSlice()
+	}
+	if m.one(4) {
+		r.SourceIpv4, r.SourceIpv6 = ipv4(portal4), portal6.AsSlice()
+	}
+	return r
 }
 
 // senseless makes the rule one that is refused, perhaps.

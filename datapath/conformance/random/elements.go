@@ -141,6 +141,7 @@ var uses = map[[2]string]use{
 	}),
 	{"FAR", "Transport Level Marking"}:                  forwarded(api.Action_FORW, func(f *api.Forward) bool { return f.Dscp != nil && f.OuterHeaderCreation != nil }),
 	{"FAR", "Redirect Information"}:                     forwarded(api.Action_FORW, func(f *api.Forward) bool { return f.Redirect != nil }),
+	{"FAR", "IP Address and Port number Replacement"}:   forwarded(api.Action_FORW, func(f *api.Forward) bool { return f.Replacement != nil }),
 	{"FAR", "Proxying, beside the slow path's answers"}: forwarded(api.Action_FORW, func(f *api.Forward) bool { return f.ProxyArp || f.ProxyNd }),
 	{"FAR", "Proxying"}:                                 forwarded(api.Action_FORW, func(f *api.Forward) bool { return f.ProxyArp || f.ProxyNd }),
 

@@ -46,7 +46,7 @@ type generator struct {
 // to all that share its key, and what few ask for is the slow path's.
 func (d dice) part(has *api.Capabilities) *api.Capabilities {
 	p := proto.CloneOf(has)
-	for _, can := range []*bool{&p.Hosts, &p.Duplicate, &p.Redirect, &p.Encapsulations, &p.Unstructured, &p.Marking, &p.Buffering, &p.Ethernet} {
+	for _, can := range []*bool{&p.Hosts, &p.Duplicate, &p.Redirect, &p.Replacement, &p.Encapsulations, &p.Unstructured, &p.Marking, &p.Buffering, &p.Ethernet} {
 		*can = *can && d.one(3)
 	}
 	for _, can := range []*bool{&p.Filters, &p.FramedRoutes, &p.Gbr, &p.PacketRate, &p.BeforeEnforcement, &p.DroppedDownlink} {
@@ -150,7 +150,7 @@ func (g *generator) modify(c *api.Change) {
 	case 10:
 		for _, r := range s.Rules {
 			if g.has.GetRedirect() && !ethernet && r.Detect.SourceInterface == api.Interface_ACCESS {
-				r.Forward.Redirect = pick(g.dice, nil, g.redirect())
+				r.Forward.Redirect, r.Forward.Replacement = pick(g.dice, nil, g.redirect()), nil
 			}
 		}
 	}

@@ -45,7 +45,7 @@ type Bench struct {
 	Checksum  bool           `name:"outer-checksum" help:"Uplink frames have an outer UDP checksum. Default: none, as most gNBs."`
 	Quick     bool           `help:"Compare several datapaths in minutes: fewer payloads and loads, short trials, once each."`
 	N4        bool           `name:"n4" help:"Measure the control plane instead: sessions established and modified per second, response times, with 1, 2 cores and a store."`
-	Resume    string         `placeholder:"FILE" type:"existingfile" help:"Go on with a result that was interrupted (--json), with the same flags otherwise."`
+	Resume    string         `placeholder:"FILE" type:"existingfile" help:"Continue a result that was interrupted (--json), with the same flags otherwise."`
 	Plain     bool           `help:"Show lines as a log has them, and no live view, on a terminal as well."`
 	JSON      string         `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.lab/1), after each turn; - is standard output."`
 

@@ -1,5 +1,5 @@
 // Package pfcpcmd has plumb pfcp and the commands below it: scenarios that are run, shown and
-// checked, requests typed at a prompt, and messages taken apart.
+// checked, requests typed at a prompt, and messages decoded.
 package pfcpcmd
 
 import (

@@ -44,10 +44,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 func nfapiCapture(t *testing.T, snap int) string {
 	t.Helper()
 	var file bytes.Buffer
-	w, err := pcapng.NewWriter(&file, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := pcapng.NewWriter(&file, "test")
 	link, err := w.Interface("p7", pcapng.Ethernet, 0)
 	if err != nil {
 		t.Fatal(err)

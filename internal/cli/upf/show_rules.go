@@ -62,24 +62,8 @@ func printFARs(w io.Writer, fars []upf.FAR) error {
 		if f.Incomplete {
 			more.add("no tunnel yet: packets are dropped (incomplete)")
 		}
-		more.some("Linked Traffic Endpoint", number(f.TrafficEndpoint))
-		more.some("Forwarding Policy", f.ForwardingPolicy)
-		if r := f.Redirect; r != nil {
-			more.some("redirect to", redirect(r))
-		}
-		more.some("Proxying", term.Words(f.Proxying))
-		for _, d := range f.Duplicates {
-			text := d.DestinationInterface
-			if d.OuterHeaderCreation != nil {
-				text += " " + d.OuterHeaderCreation.String()
-			}
-			if d.DSCP != nil {
-				text += fmt.Sprintf(", DSCP %d", *d.DSCP)
-			}
-			if d.ForwardingPolicy != "" {
-				text += ", Forwarding Policy " + d.ForwardingPolicy
-			}
-			more.add("copies to", text)
+		for _, n := range f.Notes() {
+			more.some(n[0], n[1])
 		}
 	}
 	return nil
@@ -90,20 +74,6 @@ func creation(o *upf.OuterHeaderCreation) string {
 		return ""
 	}
 	return o.String()
-}
-
-func redirect(r *upf.Redirect) string {
-	var to []string
-	if r.URL != "" {
-		to = append(to, r.URL)
-	}
-	if r.IPv4.IsValid() {
-		to = append(to, r.IPv4.String())
-	}
-	if r.IPv6.IsValid() {
-		to = append(to, r.IPv6.String())
-	}
-	return term.Words(to)
 }
 
 // number is "" for what is absent.

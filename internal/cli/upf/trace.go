@@ -148,8 +148,7 @@ type traceSink interface {
 // open returns where packets go.
 func (c *Trace) open(stdout io.Writer) ([]traceSink, error) {
 	if c.Write == "-" {
-		s, err := newCapture(term.AsOctets(stdout), c.Snap)
-		return []traceSink{s}, err
+		return []traceSink{newCapture(term.AsOctets(stdout), c.Snap)}, nil
 	}
 	var sinks []traceSink
 	switch {
@@ -165,10 +164,7 @@ func (c *Trace) open(stdout io.Writer) ([]traceSink, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newCapture(f, c.Snap)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
+	s := newCapture(f, c.Snap)
 	s.file = f
 	return append(sinks, s), nil
 }

@@ -1,6 +1,7 @@
 package upfcmd
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -80,9 +81,8 @@ type captureInterface struct {
 	ip     bool
 }
 
-func newCapture(w io.Writer, snap int) (*capture, error) {
-	p, err := pcapng.NewWriter(w, "plumb trace")
-	return &capture{w: p, snap: snap, interfaces: map[captureInterface]int{}}, err
+func newCapture(w io.Writer, snap int) *capture {
+	return &capture{w: pcapng.NewWriter(w, "plumb trace"), snap: snap, interfaces: map[captureInterface]int{}}
 }
 
 // packet implements traceSink. The comment is one line as for people and one for
@@ -127,8 +127,9 @@ func (c *capture) end(counts datapath.TraceCounts) error {
 			return err
 		}
 	}
-	if c.file == nil {
-		return nil
+	err := c.w.End()
+	if c.file != nil {
+		err = errors.Join(err, c.file.Close())
 	}
-	return c.file.Close()
+	return err
 }

@@ -29,10 +29,7 @@ func Capture(t testing.TB, frames [][]byte) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := pcapng.NewWriter(f, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := pcapng.NewWriter(f, "test")
 	link, err := w.Interface("test", pcapng.Ethernet, 0)
 	if err != nil {
 		t.Fatal(err)

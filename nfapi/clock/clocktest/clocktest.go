@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Source is a [plumbline/nfapi/clock.Source] that stands still until it is told to go
-// on. It is for one clock at
-// a time.
+// Source is a [plumbline/nfapi/clock.Source] that is advanced by the test. It is for one clock at a
+// time.
 type Source struct {
 	mu     sync.Mutex
 	change *sync.Cond

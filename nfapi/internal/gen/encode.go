@@ -62,7 +62,7 @@ func (c *codec) store(f placed, at int) {
 	}
 }
 
-// encodeVariable writes a field whose size varies.
+// encodeVariable writes a field of variable size.
 func (c *codec) encodeVariable(f *field, base, arg, prefix string) {
 	value := prefix + f.Go
 	switch base {

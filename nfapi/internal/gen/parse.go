@@ -34,7 +34,7 @@ func (f *field) in(profile string) string {
 // node is a field, or a block of fields that are there once, several times or not.
 type node struct {
 	*field
-	cond      string // if: the field whose bits decide
+	cond      string // if: the field with the deciding bits
 	mask      uint64
 	exact     bool // in oai-2024 only if the field is the mask
 	repeat    string

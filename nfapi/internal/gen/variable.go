@@ -33,7 +33,7 @@ func (c *codec) amount(f formula, prefix, list string) string {
 	panic("formula " + f.Func)
 }
 
-// decodeVariable reads a field whose size varies.
+// decodeVariable reads a field of variable size.
 func (c *codec) decodeVariable(f *field, base, arg, prefix string) {
 	target := prefix + f.Go
 	switch base {

@@ -1,5 +1,4 @@
-// Package udp is the socket of P7: large buffers, and waiting in poll(2) on the thread
-// of who waits.
+// Package udp is the socket of P7: large buffers, and waiting in poll(2) on the waiter's own thread.
 package udp
 
 import (
@@ -21,11 +20,11 @@ const (
 	sendBuffer    = 8 << 20
 )
 
-// Socket is a UDP socket whose users wait for it in poll(2) on their own thread, not in
-// the runtime's: a thread that sleeps there and has a real-time priority is woken with
-// it, and without another thread between.
+// Socket is a UDP socket whose users wait for it in poll(2) on their own thread, not in the
+// runtime's: a thread with real-time priority that sleeps there is woken with that priority,
+// without another thread in between.
 //
-// It is a [syscall.RawConn], as package mmsg wants it.
+// It is a [syscall.RawConn], as required by package mmsg.
 type Socket struct {
 	fd, wake int
 	closing  atomic.Bool
@@ -124,13 +123,13 @@ func (s *Socket) Stop() bool {
 // Stopped reports whether Stop has been called.
 func (s *Socket) Stopped() bool { return s.closing.Load() }
 
-// Close gives the descriptors back, when nobody waits any more.
+// Close closes the descriptors, when there are no more waiters.
 func (s *Socket) Close() error {
 	return errors.Join(os.NewSyscallError("close", unix.Close(s.fd)), os.NewSyscallError("close", unix.Close(s.wake)))
 }
 
-// NoWait is the socket for who waits by other means, [Wait]: a call that would have to
-// wait is made once, and returns EAGAIN.
+// NoWait is the socket for callers that wait with [Wait]: a call that would block is made once, and
+// returns EAGAIN.
 func (s *Socket) NoWait() syscall.RawConn { return noWait{s} }
 
 type noWait struct{ *Socket }

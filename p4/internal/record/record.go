@@ -28,7 +28,7 @@ func (f front) outputs() []string {
 	return names
 }
 
-// made is a paragraph of the record: what a program was compiled of and with, and what came of it.
+// made is a paragraph of the record: the sources and compiler of a program, and the outputs.
 type made struct {
 	front
 	compiler string

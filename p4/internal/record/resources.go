@@ -61,8 +61,9 @@ type (
 // units are what a stage of Tofino 1 has.
 const units = "of each stage: 16 tables, 80 SRAM, 24 TCAM, 48 map RAM, 4 meter ALUs, 16 gateways, 416 hash bits, 32 instructions"
 
-// resources is the text that stands for the directory of a compiler for Tofino: units that it has used, by stages and by
-// tables. The directory has to have what an assembler made, which refuses more stages than there are.
+// resources is the recorded text for the directory of a compiler for Tofino: the units used, by
+// stage and by table. The directory must contain the output of an assembler, which rejects more
+// stages than the chip has.
 func resources(dir string) ([]byte, error) {
 	for _, name := range []string{"tofino.bin", "context.json"} {
 		if info, err := os.Stat(filepath.Join(dir, "pipe", name)); err != nil {

@@ -22,8 +22,9 @@ type value struct {
 	values []value
 }
 
-// tidy leaves out what BMv2 JSON has about places in sources (source_info), for that is most of it, names files of the
-// compiler's, and changes with every line; and it breaks lines anew. All else is as the compiler wrote it, in its order.
+// tidy removes the source locations of BMv2 JSON (source_info), which are most of it, name files of
+// the compiler, and change with every line; and it reformats lines. Everything else is kept in the
+// compiler's order.
 func tidy(src []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(src))
 	d.UseNumber()
@@ -84,7 +85,7 @@ func read(d *json.Decoder) (value, error) {
 // scalar is a token that is no bracket. Numbers stay as they are written.
 func scalar(t json.Token) ([]byte, error) {
 	var b bytes.Buffer
-	err := plainjson.Lines(&b).Encode(t) // operators stand in names
+	err := plainjson.Lines(&b).Encode(t) // operators occur in names
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
 }
 

@@ -44,7 +44,7 @@ type Config struct {
 
 // Defaults of a [Config].
 const (
-	DefaultRate           = 100e6 // bit/s, each way
+	DefaultRate           = 100e6 // bit/s, in each direction
 	DefaultReassembly     = 50 * time.Millisecond
 	DefaultReordering     = 100 * time.Millisecond
 	DefaultPollRetransmit = 60 * time.Millisecond
@@ -238,11 +238,10 @@ func (b *Bearer) report(rest []byte, due bool) []byte {
 }
 
 // Receive takes a transport block, and delivers the packets that are complete and in
-// order with it. waiting is what the peer, a UE, says that it has to send, in octets;
-// -1 if it says nothing.
+// order with it. waiting is the buffer status of the peer, a UE, in octets; -1 if there is none.
 //
-// The error is of the transport block's form: what stands before the fault is used.
-// What RLC and PDCP do not use is counted.
+// The error is about the format of the transport block: the part before the fault is used. PDUs
+// discarded by RLC and PDCP are counted.
 func (b *Bearer) Receive(tb []byte) (waiting int, err error) {
 	b.rlc.Recycle()
 	b.pdcp.Recycle()

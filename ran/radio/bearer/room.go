@@ -7,14 +7,12 @@ import (
 )
 
 const (
-	// QueueTime is for how long packets wait to be sent, at most, if the UE has the cell
-	// for itself: so much is added to a round trip when somebody sends more than the cell
-	// carries. It is more than twice the round trip of a cell that is idle, so that TCP
-	// which halves its window does not run dry.
+	// QueueTime is the maximum queueing time of packets if the UE has the cell for itself: this is
+	// added to a round trip under overload. It is more than twice the round trip of an idle cell, so
+	// that TCP that halves its window does not run dry.
 	QueueTime = 50 * time.Millisecond
-	// ConfirmTime is how long AM keeps what it has sent, at the rate of the cell, until the
-	// peer confirms it: t-Reassembly twice, and status reports and retransmissions on
-	// their way.
+	// ConfirmTime is the time for which AM keeps sent data, at the rate of the cell, until the peer
+	// acknowledges it: t-Reassembly twice, and the transit of status reports and retransmissions.
 	ConfirmTime = 150 * time.Millisecond
 )
 
@@ -22,8 +20,8 @@ const (
 	// leastOctets wait in any cell: what a TCP connection begins with. Source: RFC 6928, 2
 	// (10 segments).
 	leastOctets = 16 * 1500
-	// packetOctets is the size of packets of which so many are kept as octets are; of
-	// smaller ones there are no more.
+	// packetOctets is the packet size at which the limits of packets and of octets coincide; smaller
+	// packets are limited in number.
 	packetOctets = 256
 	// mostPackets is the window of RLC AM and of PDCP.
 	mostPackets = 1 << 17
@@ -38,7 +36,7 @@ func newRoom(rate float64, d time.Duration) room {
 	return room{octets: octets, packets: min(octets/packetOctets, mostPackets)}
 }
 
-// rates are those of what the end sends, and of what it receives.
+// rates are the send and the receive rate of the end.
 func (c *Config) rates() (out, in float64) {
 	if c.UE {
 		return c.Uplink, c.Downlink

@@ -1,11 +1,10 @@
-// Package core is what is behind a gNB's MAC: N3 to any UPF, or a TUN device, at whose
-// other end this machine is the data network.
+// Package core is the network side of a gNB's MAC: N3 to any UPF, or a TUN device with this machine
+// as the data network.
 //
 //	MAC ─ Uplink, Flush ─► [N3] ─ GTP-U ─► UPF          MAC ─► [TUN] ─► kernel
 //	MAC ◄ Downlink ─────── [N3] ◄ GTP-U ── UPF          MAC ◄─ [TUN] ◄─ kernel
 //
-// Packets of the uplink are held back until the MAC says that the slot has no more,
-// and go together.
+// Uplink packets are held until the MAC reports the end of the slot, and are sent together.
 package core
 
 import (
@@ -96,8 +95,8 @@ func (c *Config) checkN3(m *yamltext.Checks, cell *radio.Config, n4 bool) {
 	}
 }
 
-// GNB is the configuration of the gNB on N3, whose UEs are those of a cell. TEIDs that
-// are not given are to be filled in; those of the gNB are then 1, 2 and so on.
+// GNB is the configuration of the gNB on N3 for the UEs of a cell. Missing TEIDs must be filled in;
+// those of the gNB are then 1, 2 and so on.
 //
 // Precondition: c.N3 is set.
 func (c *Config) GNB(cell *radio.Config) gnb.Config {

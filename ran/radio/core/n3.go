@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-upf/plumbline/ran/radio"
 )
 
-// N3 is a core behind N3: a gNB whose UEs are ports.
+// N3 is a core over N3: a gNB with ports as UEs.
 type N3 struct {
 	gnb   *gnb.GNB
 	ports []*gnb.Uplink // of the UEs
@@ -27,7 +27,7 @@ type port struct {
 // Deliver implements [gnb.Port].
 func (p *port) Deliver(packet []byte) bool { return p.to.Downlink(p.ue, p.qfi, packet) }
 
-// OpenN3 opens the sockets of a gNB, whose UEs are those of the cell in their order.
+// OpenN3 opens the sockets of a gNB with the UEs of the cell, in their order.
 func OpenN3(config gnb.Config, log *slog.Logger) (*N3, error) {
 	c := &N3{ways: make([]port, len(config.UEs)), held: make([]bool, len(config.UEs))}
 	for i := range config.UEs {

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/internal/vnet"
 	"github.com/plumbline-upf/plumbline/internal/yamltext"
 	"github.com/plumbline-upf/plumbline/ran/gnb"
@@ -136,11 +137,10 @@ func (t *TUN) downlink(to radio.Downlink, packet []byte) {
 
 // destination is where an IP packet is to go; not valid if it is none.
 func destination(b []byte) netip.Addr {
-	const lenIPv4, lenIPv6 = 20, 40
 	switch {
-	case len(b) >= lenIPv4 && b[0]>>4 == 4:
+	case len(b) >= inet.LenIPv4 && b[0]>>4 == 4:
 		return netip.AddrFrom4([4]byte(b[16:20]))
-	case len(b) >= lenIPv6 && b[0]>>4 == 6:
+	case len(b) >= inet.LenIPv6 && b[0]>>4 == 6:
 		return netip.AddrFrom16([16]byte(b[24:40]))
 	}
 	return netip.Addr{}

@@ -1,11 +1,10 @@
 // Package dci writes and reads the downlink control information of a UE: formats 1_1,
 // which assigns a PDSCH, and 0_1, which grants a PUSCH.
 //
-// Which fields a format has, and how wide they are, follows from the configuration of
-// the cell, which both ends have: one bandwidth part as wide as the carrier, resource
-// allocation of type 1, no second codeword, no cross-carrier scheduling, no CBG, a
-// HARQ codebook of type 1 (semi-static), PUSCH by a non-coherent codebook. The UE's own
-// PUCCH resources stand behind the PUCCH resource indicator.
+// The fields of a format and their widths follow from the configuration of the cell, which both
+// ends have: one bandwidth part as wide as the carrier, resource allocation of type 1, no second
+// codeword, no cross-carrier scheduling, no CBG, a HARQ codebook of type 1 (semi-static), PUSCH by
+// a non-coherent codebook. The PUCCH resource indicator selects among the UE's own PUCCH resources.
 //
 // The bits are a number, its highest bit the first of the fields: [nfapi.DCI] has that
 // number with its lowest octet first.
@@ -126,8 +125,8 @@ func (f *Formats) PutDownlink(d *nfapi.DCI, m *Downlink) error {
 
 // Downlink reads an assignment.
 //
-// Errors: [ErrSize], [ErrFormat] if it is a grant, [ErrValue] for a field whose value
-// means nothing in this cell.
+// Errors: [ErrSize], [ErrFormat] if it is a grant, [ErrValue] for a field with a value that is not
+// valid in this cell.
 func (f *Formats) Downlink(d *nfapi.DCI) (Downlink, error) {
 	r, err := f.begin(d, 1, f.DownlinkBits())
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // TestDocs: the tables of docs/nfapi.md are what is computed.
 func TestDocs(t *testing.T) {
-	text, err := os.ReadFile("../../docs/nfapi.md")
+	text, err := os.ReadFile("../../../docs/nfapi.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,8 +104,7 @@ func (m *model) back(n int) int {
 	return pdsch + 1
 }
 
-// uplink reports whether slot n has a PUSCH whose grant is sent in slot granted or
-// later.
+// uplink reports whether slot n has a PUSCH with a grant in slot granted or later.
 func (m *model) uplink(n, granted int) bool {
 	s := m.grid.Slot(slot.Number(n))
 	return s.PUSCH.Length > 0 && (m.standing || n-s.Grant >= granted)

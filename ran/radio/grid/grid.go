@@ -90,9 +90,8 @@ type Grid struct {
 
 // New makes the grid of a configuration.
 //
-// Errors: a field that is out of range; a pattern that has no uplink, or whose feedback
-// or grants would have to be further away than a DCI can say; scheduling requests in a
-// slot that is not uplink.
+// Errors: a field out of range; a pattern without uplink, or with feedback or grants at a distance
+// that a DCI cannot encode; scheduling requests in a slot that is not uplink.
 func New(c *radio.Config) (*Grid, error) {
 	tdd, err := slot.ParseTDD(c.Numerology, c.Pattern, c.SpecialDL, c.SpecialUL)
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"github.com/plumbline-upf/plumbline/ran/radio"
 )
 
-// HARQBound is [Grid.Bound] for one UE that is scheduled so many slots ahead of the air. It
-// has [radio.MaxHARQ] processes in each direction, and each is busy from a transport block
-// until the MAC, when it schedules the next one, knows what became of it:
+// HARQBound is [Grid.Bound] for one UE that is scheduled this number of slots ahead of the air. It
+// has [radio.MaxHARQ] processes in each direction, and each is busy from a transport block until
+// the MAC knows its result when it schedules the next one:
 //
 //	downlink  slot n: PDSCH ─ k1 ─► PUCCH ─ 1 ─► UCI.indication ─ ahead ─► PDSCH
 //	uplink    slot n: PUSCH ─ 1 ─► CRC.indication ─ ahead ─► grant ─ k2 ─► PUSCH

@@ -72,8 +72,8 @@ func transportBlock(info, rate float64) int {
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 
-// BaseGraph is the LDPC base graph, 1 or 2, of a transport block of some octets whose
-// code rate times 1024 is given. Source: TS 38.212 V18, 7.2.2.
+// BaseGraph is the LDPC base graph, 1 or 2, for the size of a transport block in octets and the
+// code rate times 1024. Source: TS 38.212 V18, 7.2.2.
 func BaseGraph(octets int, rate1024 float64) uint8 {
 	size, rate := 8*octets, rate1024/1024
 	if size <= baseGraph2Small || size <= baseGraph2Middle && rate <= 0.67 || rate <= 0.25 {

@@ -1,4 +1,4 @@
-// Package mac builds and takes apart transport blocks: MAC PDUs of sub-PDUs.
+// Package mac encodes and decodes transport blocks: MAC PDUs of sub-PDUs.
 //
 //	┌─────────┬───────────┬─────────┬───────────┬─────────┬────┬─────────┬─────────┐
 //	│subheader│ MAC SDU   │subheader│ MAC SDU   │subheader│ CE │subheader│ padding │
@@ -7,7 +7,7 @@
 //	subheader of what has any length:  R F LCID(6) | L, 8 bits if F is 0, else 16
 //	subheader of the rest:             R R LCID(6)
 //
-// In uplink, control elements (CE) stand behind the SDUs, in downlink in front of them.
+// Uplink control elements (CE) follow the SDUs, downlink ones precede them.
 // Padding is last. Lengths are in octets, big endian.
 //
 // Source: TS 38.321 V18, 6.1.2 (PDUs), 6.1.3.1 (buffer status), 6.2.1 (LCIDs).
@@ -41,7 +41,7 @@ const (
 // ErrTruncated is that of a transport block that ends inside a sub-PDU.
 var ErrTruncated = errors.New("truncated")
 
-// ErrReserved is that of an LCID whose sub-PDU has no known length.
+// ErrReserved is the error for an LCID without a known sub-PDU length.
 var ErrReserved = errors.New("reserved LCID")
 
 const (
@@ -135,10 +135,10 @@ func NewReader(tb []byte, uplink bool) Reader {
 	return Reader{rest: tb, sizes: &fixedDownlink}
 }
 
-// Next is the next sub-PDU. ok is false at the end, and behind padding.
+// Next returns the next sub-PDU. ok is false at the end, and after padding.
 //
-// Errors: [ErrTruncated]; [ErrReserved], as the length of such a sub-PDU is not known:
-// what follows it cannot be read, what came before it stands.
+// Errors: [ErrTruncated]; [ErrReserved], because the length of such a sub-PDU is not known: the
+// following ones cannot be read, the previous ones are valid.
 func (r *Reader) Next() (s SubPDU, ok bool, err error) {
 	b := r.rest
 	r.rest = nil

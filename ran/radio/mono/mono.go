@@ -40,7 +40,7 @@ const ofSlot nfapi.MessageID = 0xffff
 type Config struct {
 	// SlotAhead is how many slots the MAC is ahead of the air: 0 to [MaxSlotAhead].
 	SlotAhead int `yaml:"slot_ahead"`
-	// Watch takes the time of MAC and PHY. Nil: nobody does.
+	// Watch measures the times of MAC and PHY. Nil: no measurement.
 	Watch *stopwatch.Watch `yaml:"-"`
 }
 

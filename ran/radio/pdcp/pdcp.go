@@ -25,8 +25,7 @@ const (
 // MaxSDU is the most octets of a packet. Source: TS 38.323 V18, 4.3.1.
 const MaxSDU = 9000
 
-// Errors of a PDU that is not used. They have no values in them: whoever repeats PDUs
-// makes no work for the garbage collector.
+// Errors of a PDU that is discarded. They contain no values, so that repeated PDUs cause no garbage.
 var (
 	ErrTruncated = errors.New("pdcp: PDU without a packet")
 	ErrControl   = errors.New("pdcp: control PDU")
@@ -46,8 +45,8 @@ type Config struct {
 	// Reordering is t-Reordering in slots: how long a packet waits for those before it.
 	// 0: for ever.
 	Reordering int
-	// Packets and Octets are the most that wait; when there would be more, the receiver
-	// goes on as if t-Reordering had ended. It has memory for three times the octets.
+	// Packets and Octets limit the waiting data; beyond them, the receiver continues as if
+	// t-Reordering had expired. It has memory for three times the octets.
 	Packets, Octets int
 }
 
@@ -55,7 +54,7 @@ type Config struct {
 type Stats struct {
 	Delivered uint64
 	Reordered uint64 // of those, packets that waited for others
-	Lost      uint64 // numbers that were given up
+	Lost      uint64 // skipped numbers
 	Discarded uint64 // PDUs that were not used
 	TimedOut  uint64 // times that t-Reordering ended
 	Overflows uint64 // times that what waited was too much
@@ -84,8 +83,8 @@ type held struct {
 	packet []byte // nil: none
 }
 
-// NewReceiver makes a receiver. What it delivers is valid until [Receiver.Recycle] or,
-// if the packet did not wait, as long as the PDU.
+// NewReceiver makes a receiver. Delivered packets are valid until [Receiver.Recycle] or, if the
+// packet did not wait, as long as the PDU.
 func NewReceiver(c Config, deliver func(packet []byte)) *Receiver {
 	size := 1
 	for size < c.Packets {
@@ -218,7 +217,7 @@ func (r *Receiver) lowest() uint64 {
 	}
 }
 
-// skip gives up what is before count and did not come; what did come is delivered.
+// skip gives up missing PDUs before count, and delivers the received ones.
 func (r *Receiver) skip(count uint64) {
 	for r.first < count {
 		r.flush()

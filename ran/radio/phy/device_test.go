@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plumbline-upf/plumbline/internal/inet"
 	"github.com/plumbline-upf/plumbline/lab/programs"
 	"github.com/plumbline-upf/plumbline/ran/radio/dci"
 	"github.com/plumbline-upf/plumbline/ran/radio/ue"
@@ -78,16 +79,16 @@ func (b *bed) echo(up dci.Uplink) {
 
 // echoReply makes the answer of an ICMP Echo Request.
 func echoReply(p []byte) []byte {
-	const lenIPv4, icmp, echo = 20, 1, 8
-	if len(p) < lenIPv4+8 || p[0] != 0x45 || p[9] != icmp || p[lenIPv4] != echo {
+	const icmp, echo = 1, 8
+	if len(p) < inet.LenIPv4+8 || p[0] != 0x45 || p[9] != icmp || p[inet.LenIPv4] != echo {
 		return nil
 	}
 	source := [4]byte(p[12:])
 	copy(p[12:16], p[16:20])
 	copy(p[16:20], source[:])
-	p[lenIPv4] = 0
-	sum := uint32(binary.BigEndian.Uint16(p[lenIPv4+2:])) + echo<<8
-	binary.BigEndian.PutUint16(p[lenIPv4+2:], uint16(sum+sum>>16))
+	p[inet.LenIPv4] = 0
+	sum := uint32(binary.BigEndian.Uint16(p[inet.LenIPv4+2:])) + echo<<8
+	binary.BigEndian.PutUint16(p[inet.LenIPv4+2:], uint16(sum+sum>>16))
 	return p
 }
 

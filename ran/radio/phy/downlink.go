@@ -21,7 +21,7 @@ const (
 // V18.2.0, 7.3.2.2.
 const prbsPerCCE = 6
 
-// listen has the UEs read the PDCCH. DCIs that share CCEs are read by nobody.
+// listen lets the UEs read the PDCCH. DCIs that share CCEs are not received.
 func (p *PHY) listen(r *fapi.Requests) {
 	p.control = occupancy{}
 	for pass := range 2 {

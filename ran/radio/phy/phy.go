@@ -1,5 +1,5 @@
-// Package phy is a simulated layer 1 with the air and the UEs behind it: what a gNB's
-// PHY is asked for by FAPI happens between these two, slot by slot.
+// Package phy is a simulated layer 1 with the air and the UEs behind it: it executes FAPI requests
+// to a gNB's PHY between these two, slot by slot.
 //
 //	slot n:  UEs take what they received in n-1       (it is theirs when a slot has ended)
 //	         PDCCH of n ─► UEs: assignments, grants
@@ -7,13 +7,12 @@
 //	         UEs' PUSCH, PUCCH, PRACH of n, where UL_TTI asks for them ─► indications of n
 //	         UEs decide what they send in n+1
 //
-// There is no signal: a transport block is received if its UE was told of it, if
-// nothing else lies on its resources, and if a seeded random number says so. Soft
-// combining is that any one transmission of a transport block may be good. What the
-// gNB does not listen for it does not receive. UEs do not move, fade or drift; a PUCCH,
-// preamble or DCI that nothing disturbs always arrives.
+// There is no signal: a transport block is received if a DCI announced it to its UE, if no other
+// transmission uses its resources, and if a seeded random number permits. Soft combining means that
+// any one transmission of a transport block may succeed. The gNB receives only what it scheduled.
+// UEs do not move, fade or drift; an undisturbed PUCCH, preamble or DCI always arrives.
 //
-// Source: SCF 222, as OpenAirInterface develop 2025-09 has it (messages of a slot).
+// Source: SCF 222, as implemented by OpenAirInterface develop 2025-09 (messages of a slot).
 package phy
 
 import (
@@ -35,7 +34,7 @@ import (
 // ErrConfig is wrapped by every error about what a configuration says.
 var ErrConfig = errors.New("phy: configuration")
 
-// Config is the air, beside the cell.
+// Config is the configuration of the air, in addition to the cell.
 type Config struct {
 	// CRCFailureDownlink and CRCFailureUplink are how probable it is that a
 	// transmission of a transport block is not received: 0 to 1.
@@ -46,8 +45,8 @@ type Config struct {
 	// Device is the TUN devices of the UEs. Absent: they have none.
 	Device *ue.DeviceConfig `yaml:"device"`
 
-	// Deliver and Flush take the packets of UEs without devices: see [ue.Config]. They
-	// are called by who calls Slot. Nil: packets are counted only.
+	// Deliver and Flush take the packets of UEs without devices: see [ue.Config]. They are called by
+	// the caller of Slot. Nil: packets are counted only.
 	Deliver func(ue int, qfi uint8, packet []byte) `yaml:"-"`
 	Flush   func(ue int)                           `yaml:"-"`
 }

@@ -18,8 +18,8 @@ type Stats struct {
 	Strangers  uint64 `json:"strangers"`  // PDUs and DCIs for no UE that there is
 	Misplaced  uint64 `json:"misplaced"`  // PDUs where the slot has no such resources
 	Collisions uint64 `json:"collisions"` // PDUs that share resources with others
-	Unheard    uint64 `json:"unheard"`    // PDSCHs of which their UE was not told, or otherwise
-	Empty      uint64 `json:"empty"`      // PDSCHs whose transport block did not come
+	Unheard    uint64 `json:"unheard"`    // PDSCHs without a DCI for their UE, or with a different one
+	Empty      uint64 `json:"empty"`      // PDSCHs without their transport block
 
 	PUSCHGood      uint64 `json:"pusch_good"`
 	PUSCHAbsent    uint64 `json:"pusch_absent"`    // the UE sent nothing, or something else

@@ -19,9 +19,9 @@ const (
 	amMask   = 1<<amSNBits - 1
 	amHeader = 3
 
-	// pollPDU and pollByte are after how much a status report is asked for, and
-	// maxRetx is from which transmission on an SDU counts as one too many. It is sent
-	// on all the same: RRC, which would end the connection, is not here.
+	// pollPDU and pollByte are the amounts of data after which a status report is polled; from
+	// maxRetx transmissions on an SDU counts as exceeding the limit. It is still retransmitted,
+	// because there is no RRC to release the connection.
 	pollPDU  = 256
 	pollByte = 125_000
 	maxRetx  = 32

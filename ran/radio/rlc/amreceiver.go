@@ -174,8 +174,8 @@ func (r *amReceiver) gapAtNext() bool {
 	return segment != nil && segment.gap()
 }
 
-// reassemblyExpired is 5.2.3.2.4: what is missing up to the trigger is lost, and the
-// peer has to be told.
+// reassemblyExpired is 5.2.3.2.4: PDUs missing up to the trigger are lost, and a STATUS report to
+// the peer is due.
 func (a *AM) reassemblyExpired() {
 	a.highestStatus = a.missing(a.trigger)
 	if a.waits(a.highestStatus) {

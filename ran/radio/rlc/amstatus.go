@@ -98,9 +98,9 @@ func (r *amReceiver) buildStatus(room int) int {
 	return len(r.status)
 }
 
-// sayMissing says what is missing of the SDU n, or that it and those behind it are
-// missing as a whole; said is of how many SDUs. An SDU of which not all gaps fit is said
-// to be missing by those that do: the others are in a report to come.
+// sayMissing encodes the missing parts of SDU n, or that it and the following ones are missing
+// entirely; said is the number of SDUs covered. If not all gaps of an SDU fit, the others go into a
+// later report.
 func (r *amReceiver) sayMissing(w *statusWriter, n uint64) (said int, fits bool) {
 	segment := r.segments.find(n)
 	if segment == nil {
@@ -178,8 +178,8 @@ func (a *AM) number(sn uint64) uint64 {
 	return a.una + (sn-low)&amMask
 }
 
-// checkNacks refuses a report that is cut off, whose numbers do not rise, or that does
-// not mention an SDU that was not sent whole.
+// checkNacks rejects a report that is truncated, has non-ascending numbers, or does not mention an
+// SDU that was not sent completely.
 func (a *AM) checkNacks(pdu []byte, ack uint64) error {
 	reader := nackReader{rest: pdu[statusHeader:], more: pdu[2]&ackE1 != 0}
 	low, mentioned := a.una, false

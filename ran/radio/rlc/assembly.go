@@ -118,7 +118,7 @@ func (l *assemblies) remove(a *assembly) {
 	l.active = l.active[:last]
 }
 
-// drop gives up those whose number is below one, and reports how many.
+// drop discards those with a number below the limit, and returns how many.
 func (l *assemblies) drop(below uint64) (dropped int) {
 	for i := 0; i < len(l.active); {
 		a := l.active[i]

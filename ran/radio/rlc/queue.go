@@ -17,7 +17,7 @@ type Queue struct {
 	ring   []byte
 	table  []sdu
 
-	mu    sync.Mutex // of those who put
+	mu    sync.Mutex // of the producers
 	tail  uint64     // where the next SDU begins, in octets ever put
 	floor uint64     // where the ring was last empty
 	base  uint64     // SDUs are numbered from here on, see reset
@@ -71,7 +71,7 @@ func (q *Queue) Put(n int, fill func(sdu []byte, count uint64)) bool {
 		return false
 	}
 	if count == freed {
-		// Nothing is in the ring: beginning anew keeps to the part of it that is cached.
+		// The ring is empty: starting from its beginning reuses the cached part.
 		q.tail += (q.octets - q.tail%q.octets) % q.octets
 		q.floor = q.tail
 	}
@@ -108,7 +108,7 @@ func (q *Queue) release(number uint64) {
 	q.freed.Store(number)
 }
 
-// reset drops all SDUs; the next one has number 0 again. It is for the one who takes.
+// reset drops all SDUs; the next one has number 0 again. It is for the consumer.
 func (q *Queue) reset() (base uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

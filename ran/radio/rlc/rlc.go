@@ -1,18 +1,17 @@
 // Package rlc is the radio link control of a bearer: unacknowledged (UM) and
-// acknowledged (AM) mode, which cut SDUs to the sizes of transport blocks and put them
-// together again.
+// acknowledged (AM) mode, which segment SDUs to the sizes of transport blocks and reassemble them.
 //
 //	Queue ─ SDU ─► Next, Write ─ PDU ─► MAC … air … MAC ─ PDU ─► Receive ─ SDU ─► deliver
 //	                   ▲                                           │
 //	                   └──────────────── STATUS (AM) ◄─────────────┘
 //
-// SDUs are delivered when they are complete, in whatever order that happens; PDCP puts
-// them in order. Time is counted in slots that [Entity.Tick] is told: nothing here looks
-// at a clock. Lengths are in octets, headers big endian.
+// SDUs are delivered when they are complete, in any order; PDCP puts them in order. Time is counted
+// in slots passed to [Entity.Tick]: the package reads no clock. Lengths are in octets, headers big
+// endian.
 //
-// An entity belongs to one goroutine, but for its [Queue], which any may put to.
-// Whatever a peer sends, an entity's memory is bounded by its window and by how many
-// SDUs it puts together at a time.
+// An entity belongs to one goroutine, except its [Queue], to which any goroutine may add. The
+// memory of an entity is bounded by its window and by the number of SDUs reassembled at a time,
+// regardless of the peer.
 //
 // Source: TS 38.322 V18.
 package rlc
@@ -63,7 +62,7 @@ type Stats struct {
 	ReceivedPDUs     uint64
 	Delivered        uint64 // SDUs
 	Discarded        uint64 // PDUs that were not used: duplicates, outside the window, no room
-	ReassemblyFailed uint64 // SDUs given up with some of their segments there, UM
+	ReassemblyFailed uint64 // incomplete SDUs discarded, UM
 }
 
 // Segmentation info. Source: TS 38.322 V18, 6.2.3.4.

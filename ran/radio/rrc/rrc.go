@@ -45,10 +45,10 @@ const (
 	prachPRBs   = 12 // of a preamble of 139, as wide as the PUSCH's subcarriers
 	prachFrames = 16
 
-	// Both are format A2 from symbol 0 on, in frames with SFN mod 16 = 1: 87 in subframe 9,
-	// 29 in slots 4, 9, 14 to 39 of 60 kHz. The last slot of a frame is in both; occasions
-	// in others nobody listens to. Source: TS 38.211 V18.2.0, tables 6.3.3.2-3, for 15 and
-	// 30 kHz, and 6.3.3.2-4, for 60 and 120 kHz.
+	// Both are format A2 from symbol 0 on, in frames with SFN mod 16 = 1: 87 in subframe 9, 29 in
+	// slots 4, 9, 14 to 39 of 60 kHz. The last slot of a frame is in both; occasions in others are
+	// not received. Source: TS 38.211 V18.2.0, tables 6.3.3.2-3, for 15 and 30 kHz, and 6.3.3.2-4,
+	// for 60 and 120 kHz.
 	prachIndexFR1 = 87
 	prachIndexFR2 = 29
 
@@ -65,7 +65,7 @@ const (
 // New derives it.
 //
 // Errors: those of [grid.New]; no room for the SSB, or for the UEs' PUCCH; a frame that does
-// not end with an uplink slot, for PRACH; UEs that cannot be told apart.
+// not end with an uplink slot, for PRACH; UEs that cannot be distinguished.
 func New(c *radio.Config) (*Config, error) {
 	g, err := grid.New(c)
 	if err != nil {
@@ -126,8 +126,8 @@ func (c *Config) codebook(i int) []int {
 	return list
 }
 
-// Codebook is what the bits of the feedback in slot n stand for, first bit first: how
-// many slots before n the PDSCH was.
+// Codebook is the meaning of the feedback bits in slot n, first bit first: how many slots before n
+// the PDSCH was.
 func (c *Config) Codebook(n slot.Number) []int { return c.codebooks[int(n)%len(c.codebooks)] }
 
 // Bit is which bit of the feedback in slot pucch is that of a PDSCH; -1 if it has none

@@ -2,7 +2,7 @@ package scheduler
 
 import "sync/atomic"
 
-// counters are written by the goroutine of the slots, but for packets of the downlink.
+// counters are written by the goroutine of the slots, except downlink packets.
 type counters struct {
 	UEs                        atomic.Int64
 	Slots, Preambles, Requests atomic.Uint64
@@ -38,7 +38,7 @@ type Direction struct {
 	Packets uint64 `json:"packets"` // of users: taken from the core, or given to it
 	Refused uint64 `json:"refused"` // downlink: no such UE, it is not known, or its queue is full
 
-	Missing uint64 `json:"missing"` // uplink: packets whose numbers are missing among those that came, given up
+	Missing uint64 `json:"missing"` // uplink: packets missing in the sequence, given up
 
 	Blocks  uint64 `json:"blocks"`   // new transport blocks
 	Again   uint64 `json:"again"`    // transmissions of them behind the first

@@ -19,11 +19,11 @@ type want struct {
 const (
 	turnDownlink = iota
 	turnUplink
-	turnStanding // of the uplink: for those who have not asked
+	turnStanding // of the uplink: for UEs without a request
 	turns
 )
 
-// order calls f for each known UE, beginning with the one whose turn it is.
+// order calls f for each known UE, starting with the next one in turn.
 func (s *Scheduler) order(direction int, f func(u *ue)) {
 	for i := range s.ues {
 		if u := &s.ues[(s.turn[direction]+i)%len(s.ues)]; u.known {
@@ -105,10 +105,9 @@ func (s *Scheduler) downlinkSizes(symbols grid.Symbols) *sizes {
 	return nil // New has made those of each slot
 }
 
-// next gives the turn to the first UE that there was no room for, so that all are served
-// one after the other. When as many have been as there are, or if there was room for all, it
-// goes on by one: else the same UEs would always meet the same slot of the pattern, or be
-// the last.
+// next gives the turn to the first UE that found no room, so that all are served in turn. After a
+// whole round, or if there was room for all, it advances by one: otherwise the same UEs would
+// always meet the same slot of the pattern, or be the last.
 func (s *Scheduler) next(direction int) {
 	first := s.refused
 	if first < 0 {
@@ -121,8 +120,8 @@ func (s *Scheduler) next(direction int) {
 	s.turn[direction] = first % len(s.ues)
 }
 
-// share cuts what is wanted down to prbs: who wants less than an equal part has it all,
-// and what it leaves is for the others.
+// share reduces the wanted PRBs to prbs: a UE that wants less than an equal part gets all of it,
+// and the remainder goes to the others.
 func share(list []want, prbs int) {
 	for open := len(list); open > 0; {
 		part, settled := prbs/open, 0
@@ -177,8 +176,7 @@ func (s *Scheduler) place(r *fapi.Requests, at *grid.Slot, z *sizes) {
 	}
 }
 
-// fill makes a new transport block. The bearer may have nothing left: what it had was
-// discarded meanwhile.
+// fill creates a new transport block. The bearer may be empty because its data was discarded meanwhile.
 func (s *Scheduler) fill(w *want, p *process, n slot.Number, at *grid.Slot, z *sizes) bool {
 	size := z.octets[w.prbs]
 	if w.ue.bearer.Fill(p.room[:size]) == 0 {

@@ -14,8 +14,8 @@ const (
 	due           // it is to be sent again
 )
 
-// process is one HARQ process of a UE, in one direction. Its fields but for the new
-// data indicator count only while it is not free.
+// process is one HARQ process of a UE, in one direction. Its fields except the new data indicator
+// are valid only while it is not free.
 type process struct {
 	state state
 	ndi   uint8 // toggles with each new transport block
@@ -173,8 +173,8 @@ const (
 	aheadUnknown = 40
 	// aheadMost is the most that is believed: a stranger's indications tell nothing.
 	aheadMost = 64
-	// overdueWindow is for how long what was seen counts, in slots, at least, and overdueFirst
-	// how long the first time: until then whatever is lost is waited for far too long.
+	// overdueWindow is the minimum time in slots for which observations count, and overdueFirst the
+	// first such time: until then the scheduler waits far too long for lost messages.
 	overdueWindow = 2048
 	overdueFirst  = 64
 	// overdueMargin is how many slots later than usual an indication may come.

@@ -49,7 +49,7 @@ func (s *Scheduler) known(rnti uint16) *ue {
 	return nil
 }
 
-// The types of a UCI, the bits of what it has, and the values of its bits. Source: SCF
+// The types of a UCI, its content bits and their values. Source: SCF
 // 222.10.02, tables 3-64 to 3-70.
 const (
 	uciFormat01  = 1

@@ -29,7 +29,7 @@ const (
 	powerSS0dB       = 1
 	bchPayloadByMAC  = 0
 	prachFormatA2    = 5
-	txDataHeader     = 12 // what PDU_length counts beside the transport block
+	txDataHeader     = 12 // octets that PDU_length counts in addition to the transport block
 	tpc0dB           = 1
 	aggregationLevel = 1
 
@@ -87,8 +87,7 @@ func newTemplates(c *radio.Config, r *rrc.Config, phy *cell.Config) templates {
 	return t
 }
 
-// grow makes a list longer by one, whose memory may have been used before: the caller
-// sets what counts.
+// grow extends a list by one element in reused memory: the caller sets the relevant fields.
 func grow[T any](list *[]T) *T {
 	if n := len(*list); n < cap(*list) {
 		*list = (*list)[:n+1]

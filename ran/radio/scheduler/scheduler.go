@@ -1,5 +1,5 @@
-// Package scheduler is the MAC of a gNB: it decides, for each slot some slots ahead of
-// the air, who is sent what and who may send.
+// Package scheduler is the MAC of a gNB: it schedules downlink and uplink of all UEs for each slot,
+// some slots ahead of the air.
 //
 //	core ─ Downlink ─► bearer ─► PDSCH: DL_TTI, TX_DATA ─► k1 ─► PUCCH ─► UCI: ACK, or again
 //	                             SR, BSR ─► UL_DCI ─► k2 ─► PUSCH: UL_TTI ─► CRC, RX_DATA ─► bearer ─► core
@@ -8,15 +8,14 @@
 // so no random access response and no contention resolution are needed; a first grant
 // tells the UE that it was heard.
 //
-// Each HARQ process is free, waits for what a slot is to bring, or is due: to be sent,
-// or asked for, again. Nothing else is kept of a transmission, so whatever is lost on
-// the way (a request, an indication, the tick of a slot) ends in one of two ways:
-// what was waited for is overdue and the process becomes due, or after
-// [Options].Transmissions it is given up, counted and free. What comes for a slot that
-// no process waits for is stale, counted and ignored.
+// Each HARQ process is free, waits for the result of a slot, or is due for a retransmission or its
+// grant. There is no other state of a transmission, so any loss on the way (a request, an
+// indication, the tick of a slot) ends in one of two ways: the result is overdue and the process
+// becomes due, or after [Options].Transmissions it is abandoned, counted and free. Results for a
+// slot that no process waits for are stale, counted and ignored.
 //
-// A transmission again has the PRBs, symbols and MCS of the first one, as its transport
-// block has the size that follows from them; it waits for a slot with such symbols.
+// A retransmission has the PRBs, symbols and MCS of the first transmission, because they determine
+// the size of the transport block; it waits for a slot with such symbols.
 //
 // Source: TS 38.321 V18, 5.3, 5.4; TS 38.214 V18, 5.1, 6.1.
 package scheduler
@@ -38,7 +37,7 @@ const TransmissionsDefault = 8
 
 // Options are what a [radio.Config] does not say, because no UE needs to know it.
 type Options struct {
-	// Transmissions is how often a transport block is sent before it is given up. 0:
+	// Transmissions is the maximum number of transmissions of a transport block. 0:
 	// [TransmissionsDefault].
 	Transmissions int
 }
@@ -66,7 +65,7 @@ type Scheduler struct {
 	maxDCIs   int // in each direction and slot
 
 	turn      [turns]int // the UE that is first next time
-	served    [turns]int // how many were served since the turn went on by one
+	served    [turns]int // how many were served since the turn advanced by one
 	wants     []want     // of the slot at hand
 	refused   int        // the first UE that there was no room for in it; -1: none
 	delivered bool       // the core has packets that it may hold back
@@ -149,7 +148,7 @@ func (s *Scheduler) sizesOf(symbols grid.Symbols) sizes {
 	return z
 }
 
-// prbs is how many carry so many octets, or all.
+// prbs is the number of PRBs needed for the octets, or all.
 func (z *sizes) prbs(octets int) int {
 	low, high := z.least, len(z.octets)-1
 	for low < high {

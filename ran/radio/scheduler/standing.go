@@ -1,23 +1,22 @@
 package scheduler
 
-// A standing grant is one that was not asked for. A UE to which a packet comes has one
-// before it could ask, so the packet leaves sooner. Who has asked is served first: what is
-// kept for the others is the least that serves the purpose.
+// A standing grant is an unrequested grant. A UE with a new packet has one before it could request
+// it, so the packet leaves sooner. Requests are served first: the reservation for the others is the
+// minimum for this purpose.
 const (
 	// standingOctets is that least: a short packet (a ping, a TCP ACK, a frame of speech)
 	// with its headers, and a buffer status report.
 	standingOctets = 160
-	// standingShare is the part, 1/standingShare, that is kept of a slot whose PRBs or DCIs
-	// those who have asked would need all.
+	// standingShare: 1/standingShare of a slot is reserved if requests would need all its PRBs or DCIs.
 	standingShare = 4
 )
 
-// kept is room for standing grants: for so many UEs, of so many PRBs each.
+// kept is the reservation for standing grants: a number of UEs, and PRBs for each.
 type kept struct{ ues, prbs int }
 
-// keep is what is kept of a slot with so many PRBs left, of whose grants, at most limit,
-// again are taken already. A DCI that is kept costs those who have asked nothing: they have
-// their PRBs in fewer, larger transport blocks.
+// keep returns the PRBs to reserve for standing grants in a slot with left free PRBs, of whose
+// limit grants again are used by retransmissions. A reserved DCI costs the requesting UEs nothing:
+// they get their PRBs in fewer, larger transport blocks.
 func (s *Scheduler) keep(again, limit, left int) kept {
 	k := kept{prbs: min(s.uplinks.prbs(standingOctets), max(s.uplinks.least, left/standingShare))}
 	room := limit - again
@@ -41,7 +40,7 @@ func (s *Scheduler) keep(again, limit, left int) kept {
 }
 
 // grantStanding shares what is left, prbs at least for each, among the UEs that have not
-// asked. Where it is not enough for all, their turn goes on at the first that has none.
+// asked. If it is not enough for all, the next turn starts at the first UE without one.
 func (s *Scheduler) grantStanding(again, limit, left, prbs int) {
 	first := len(s.wants)
 	s.refused = -1

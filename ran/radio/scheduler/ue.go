@@ -67,11 +67,11 @@ func (s *Scheduler) newBearer(u *ue) (err error) {
 	return err
 }
 
-// preamble is that of a UE in slot n, which begins anew with it.
+// preamble handles the preamble of a UE in slot n, which restarts the UE.
 //
-// One that was known and never heard of repeats it because it was not answered: it has
-// nothing of what was sent to it, so the bearer may go on. A preamble that is not newer
-// than the last one was told twice, or late: the UE has been answered since.
+// A known UE that was never heard repeats it because it got no answer: it received nothing, so the
+// bearer may continue. A preamble that is not newer than the last one was reported twice, or late:
+// the UE has been answered since.
 func (s *Scheduler) preamble(u *ue, n slot.Number) {
 	if u.hasPreambled && s.mu.Distance(n, u.preambled) <= 0 {
 		s.count.Stale.Add(1)
@@ -106,8 +106,7 @@ func (u *ue) processes(direction int) *[radio.MaxHARQ]process {
 }
 
 const (
-	// reportMost is the most that a short report says in so many words: above it, there
-	// may be anything.
+	// reportMost is the largest value of a short report: above it, there may be any amount.
 	reportMost = 150_000
 	// plenty is what is taken for that, in octets: enough for all slots that are granted
 	// until the next report comes.

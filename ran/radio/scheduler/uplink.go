@@ -9,16 +9,16 @@ import (
 const (
 	// planned is for how many slots PUSCHs may be planned: more than the furthest k2.
 	planned = 64
-	// unknownBacklog is what a UE is granted whose backlog is not known, in octets: two
-	// packets of an Ethernet MTU with their headers.
+	// unknownBacklog is the grant for a UE with unknown backlog, in octets: two packets of an
+	// Ethernet MTU with their headers.
 	unknownBacklog = 2 * 1540
-	// reportOctets is room for a buffer status report, and 1/headerShare for the MAC
-	// subheaders around what it counts: of packets that are no shorter than a TCP ACK.
+	// reportOctets is room for a buffer status report, and 1/headerShare for the MAC subheaders of
+	// the reported data: packets at least as long as a TCP ACK.
 	reportOctets = 32
 	headerShare  = 16
 )
 
-// plan is the PUSCHs of a slot whose grants are sent.
+// plan is the granted PUSCHs of a slot.
 type plan struct {
 	at    slot.Number
 	valid bool
@@ -32,8 +32,7 @@ type planEntry struct {
 	rv      uint8
 }
 
-// grant decides who may send in the uplink slots that are granted in r's, which share its
-// DCIs.
+// grant schedules the uplink slots that are granted in the slot of r, which share its DCIs.
 func (s *Scheduler) grant(r *fapi.Requests) {
 	_, index := s.mu.Split(r.At)
 	list := s.grants[index]
@@ -44,8 +43,8 @@ func (s *Scheduler) grant(r *fapi.Requests) {
 	}
 }
 
-// grantSlot grants slot n to at most limit UEs: first what is due, then what was asked
-// for, then what nobody asked for.
+// grantSlot grants slot n to at most limit UEs: first due retransmissions, then requests, then
+// standing grants.
 func (s *Scheduler) grantSlot(r *fapi.Requests, n slot.Number, k2, limit int) {
 	left := s.again(turnUplink, n, 0, s.rrc.PUSCHPRBs(n), limit)
 	again := len(s.wants)
@@ -139,7 +138,7 @@ func (s *Scheduler) receive(r *fapi.Requests) {
 		p.valid = false
 		for i := range p.list {
 			e := &p.list[i]
-			// The UE may have begun anew since.
+			// The UE may have restarted since.
 			if h := &e.ue.uplink[e.process]; h.state == waiting && h.awaited == n {
 				s.pusch(r, e, h, at)
 			}

@@ -47,8 +47,8 @@ type DeviceConfig struct {
 	Routes []netip.Prefix `yaml:"routes"`
 }
 
-// Validate returns all that is wrong with the values, for a cell with so many UEs, in an
-// error that wraps [ErrConfig].
+// Validate returns all errors of the values, for a cell with this number of UEs, in an error that
+// wraps [ErrConfig].
 func (c *DeviceConfig) Validate(ues int) error {
 	var m yamltext.Checks
 	name := c.Name
@@ -88,7 +88,7 @@ type Device struct {
 	done sync.WaitGroup
 }
 
-// OpenDevice makes the device of UE number index of a cell with so many.
+// OpenDevice creates the device of UE number index in a cell of that many UEs (of).
 //
 // Errors: [ErrConfig]; [os.ErrPermission] without CAP_NET_ADMIN.
 func OpenDevice(c DeviceConfig, u radio.UE, index, of int) (*Device, error) {
@@ -163,7 +163,7 @@ func (d *Device) Serve(u *UE) {
 	})
 }
 
-// sendPatiently waits for room, so that who sends waits, too; but not longer than limit.
+// sendPatiently waits for room, so that the sender waits as well; at most limit.
 func (u *UE) sendPatiently(packet []byte, timer *time.Timer, limit time.Duration) {
 	if u.Send(packet) {
 		return

@@ -1,6 +1,5 @@
-// Package ue is a UE above its radio: it reads DCIs, keeps HARQ processes, asks for
-// uplink by scheduling requests and buffer status reports, and has a bearer, whose end
-// is a TUN device.
+// Package ue is a UE above its radio: it reads DCIs, keeps HARQ processes, requests uplink by
+// scheduling requests and buffer status reports, and has a bearer that ends in a TUN device.
 //
 //	PDCCH ─► Control ─┬─ 1_1: what to expect ─► Receive ─ HARQ ─ held until the slot
 //	                  │                                          has ended ─► bearer ─► TUN
@@ -8,11 +7,11 @@
 //	PUCCH ◄─ Feedback (a bit for each PDSCH), Requests (SR)
 //	PRACH ◄─ Preamble, until a DCI answers
 //
-// A UE does what it was told and nothing else. It is not told what becomes of its
-// transmissions, either: [plumbline/radio/phy] is the air between it and the gNB.
+// A UE transmits and receives only as scheduled, and gets no feedback about its transmissions:
+// [plumbline/radio/phy] is the air between it and the gNB.
 //
-// Time is given in slots. What is sent in a downlink slot is in the UE when that has
-// ended; what is sent in an uplink slot is decided one slot before.
+// Time is given in slots. Downlink data reaches the UE at the end of its slot; uplink data is
+// decided one slot before.
 //
 // Source: TS 38.321 V18, 5.3.2, 5.4.1, 5.4.2 (HARQ), 5.4.4, 5.4.5 (SR, BSR), 5.1
 // (random access; without contention, and answered by any DCI).
@@ -32,8 +31,8 @@ import (
 // ErrConfig is wrapped by every error about what a configuration says.
 var ErrConfig = errors.New("ue: configuration")
 
-// ringSlots is for how many slots a UE remembers what it was told, a power of two that
-// divides an SFN cycle and is above k1 and k2.
+// ringSlots is the number of slots for which a UE keeps its DCIs, a power of two that divides an
+// SFN cycle and is above k1 and k2.
 const ringSlots = 64
 
 // retxBSR is how long a UE waits for a grant that its buffer status report asked for,
@@ -199,8 +198,7 @@ func (u *UE) Preamble(n slot.Number) bool {
 	return true
 }
 
-// answered is called for each DCI that the UE could read. It reports whether the UE
-// does what it says.
+// answered is called for each DCI that the UE could read. It reports whether the UE executes it.
 func (u *UE) answered() bool {
 	if u.state == waiting {
 		u.state = attached

@@ -123,7 +123,7 @@ func (u *UE) send(g *grant) {
 		u.countings.upAgain.Add(1)
 	}
 	if len(p.block) != g.size {
-		u.countings.ignoredDCIs.Add(1) // it was told of another size when this block was made
+		u.countings.ignoredDCIs.Add(1) // this block was created for another size
 		return
 	}
 	p.sent = g.at

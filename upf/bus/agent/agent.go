@@ -162,7 +162,7 @@ func (a *Agent) begin(ctx context.Context) error {
 			return nil
 		}
 		a.disconnected(err)
-		if err := pause(ctx, retryInterval); err != nil {
+		if err := wire.Pause(ctx, retryInterval); err != nil {
 			return err
 		}
 	}
@@ -179,18 +179,6 @@ func (a *Agent) leave() {
 
 // retryInterval is how long after an error Redis is asked again.
 const retryInterval = 100 * time.Millisecond
-
-// pause waits; it returns the error of ctx if that ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}
 
 // connected and disconnected log when that changes.
 func (a *Agent) connected() {

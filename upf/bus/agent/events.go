@@ -132,7 +132,7 @@ func (a *Agent) tell(ctx context.Context) error {
 			a.events.wasTold(entry)
 			continue
 		}
-		if err := pause(ctx, retryInterval); err != nil {
+		if err := wire.Pause(ctx, retryInterval); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,7 @@ func (a *Agent) follow(ctx context.Context) error {
 		default:
 			a.disconnected(err)
 		}
-		if err := pause(ctx, retryInterval); err != nil {
+		if err := wire.Pause(ctx, retryInterval); err != nil {
 			return err
 		}
 	}

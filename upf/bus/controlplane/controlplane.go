@@ -29,6 +29,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/plumbline-upf/plumbline/datapath"
 	"github.com/plumbline-upf/plumbline/datapath/api"
@@ -204,55 +206,43 @@ func (u *Upper) Settle(ctx context.Context) error {
 // Capabilities implements [bus.Bus]: what all agents can do that are up; if
 // there is none, nothing. It changes when Config.Changed is called.
 func (u *Upper) Capabilities() *api.Capabilities {
-	var all *api.Capabilities
-	for _, l := range u.all() {
-		c := l.capabilities()
-		if c == nil {
+	all := new(api.Capabilities)
+	for i, c := range u.able() {
+		if i == 0 {
+			all = proto.CloneOf(c)
 			continue
-		}
-		if all == nil {
-			all = &api.Capabilities{
-				Name: "redis", TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
-				FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
-				Ethernet: true, Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
-				ContainerDeletion:  true,
-				ForwardingPolicies: c.GetForwardingPolicies(),
-			}
 		}
 		all.MaxSessions += c.GetMaxSessions()
 		all.N3Ipv4 = append(all.N3Ipv4, c.GetN3Ipv4()...)
 		all.N3Ipv6 = append(all.N3Ipv6, c.GetN3Ipv6()...)
-		all.TunnelToTunnel = all.TunnelToTunnel && c.GetTunnelToTunnel()
-		all.Filters = all.Filters && c.GetFilters()
-		all.Usage = all.Usage && c.GetUsage()
-		all.Buffering = all.Buffering && c.GetBuffering()
-		all.EndMarker = all.EndMarker && c.GetEndMarker()
-		alsoRare(all, c)
+		all.ForwardingPolicies = slices.DeleteFunc(all.ForwardingPolicies, func(name string) bool {
+			return !slices.Contains(c.GetForwardingPolicies(), name)
+		})
+		keepCommon(all.ProtoReflect(), c.ProtoReflect())
 	}
-	if all == nil {
-		return &api.Capabilities{Name: "redis"}
-	}
+	all.Name, all.NetworkInstances = "redis", nil
 	return all
 }
 
-// alsoRare takes out of all what c cannot do of what few sessions need.
-func alsoRare(all, c *api.Capabilities) {
-	all.FramedRoutes = all.FramedRoutes && c.GetFramedRoutes()
-	all.Hosts = all.Hosts && c.GetHosts()
-	all.Marking = all.Marking && c.GetMarking()
-	all.PacketRate = all.PacketRate && c.GetPacketRate()
-	all.Gbr = all.Gbr && c.GetGbr()
-	all.Duplicate = all.Duplicate && c.GetDuplicate()
-	all.Redirect = all.Redirect && c.GetRedirect()
-	all.Ethernet = all.Ethernet && c.GetEthernet()
-	all.Unstructured = all.Unstructured && c.GetUnstructured()
-	all.Encapsulations = all.Encapsulations && c.GetEncapsulations()
-	all.DroppedDownlink = all.DroppedDownlink && c.GetDroppedDownlink()
-	all.BeforeEnforcement = all.BeforeEnforcement && c.GetBeforeEnforcement()
-	all.ContainerDeletion = all.ContainerDeletion && c.GetContainerDeletion()
-	all.ForwardingPolicies = slices.DeleteFunc(slices.Clone(all.ForwardingPolicies), func(name string) bool {
-		return !slices.Contains(c.GetForwardingPolicies(), name)
-	})
+// able is what each of the agents can do that are up.
+func (u *Upper) able() (list []*api.Capabilities) {
+	for _, l := range u.all() {
+		if c := l.capabilities(); c != nil {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// keepCommon takes what c cannot do out of all. What can be done or not is each
+// bool of the message, so that a new one needs no line here.
+func keepCommon(all, c protoreflect.Message) {
+	fields := all.Descriptor().Fields()
+	for i := range fields.Len() {
+		if f := fields.Get(i); f.Kind() == protoreflect.BoolKind && !c.Get(f).Bool() {
+			all.Clear(f)
+		}
+	}
 }
 
 // Up reports whether new sessions can be placed on an agent.

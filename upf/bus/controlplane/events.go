@@ -49,7 +49,7 @@ func (l *link) hear(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		if err := pause(ctx, retryInterval); err != nil {
+		if err := wire.Pause(ctx, retryInterval); err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,7 @@ func (l *link) listen(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			if err := pause(ctx, retryInterval); err != nil {
+			if err := wire.Pause(ctx, retryInterval); err != nil {
 				return err
 			}
 		}
@@ -148,7 +148,7 @@ func (l *link) watch(ctx context.Context) error {
 		if err := l.lookAlive(ctx); err != nil && ctx.Err() == nil {
 			l.log.Debug("no sign of life read", "agent", l.name, "error", err)
 		}
-		if err := pause(ctx, watchInterval); err != nil {
+		if err := wire.Pause(ctx, watchInterval); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ func (l *link) takeOver(ctx context.Context) error {
 			return err
 		}
 		l.log.Warn("waiting for redis", "agent", l.name, "error", err)
-		if pause(ctx, 10*retryInterval) != nil {
+		if wire.Pause(ctx, 10*retryInterval) != nil {
 			return err
 		}
 	}
@@ -116,7 +116,7 @@ func (l *link) rewrite(ctx context.Context) error {
 		if err == nil || errors.Is(err, ErrFenced) {
 			return err
 		}
-		if err := pause(ctx, retryInterval); err != nil {
+		if err := wire.Pause(ctx, retryInterval); err != nil {
 			return err
 		}
 	}
@@ -199,7 +199,7 @@ func (l *link) finishAll(ctx context.Context) error {
 	}
 	answer, err := wire.Complete.Run(ctx, l.client, []string{l.keys.Head, l.keys.Changes}, wire.Number(l.epoch), b).Text()
 	if err != nil {
-		return pause(ctx, retryInterval) // it is tried again
+		return wire.Pause(ctx, retryInterval) // it is tried again
 	}
 	if err := answered(answer); err != nil {
 		return err

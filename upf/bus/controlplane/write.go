@@ -196,7 +196,7 @@ func (l *link) send(ctx context.Context, b *batch) error {
 			l.log.Warn("redis does not answer; changes wait", "agent", l.name, "error", err)
 			warned = true
 		}
-		if err := pause(ctx, retryInterval); err != nil {
+		if err := wire.Pause(ctx, retryInterval); err != nil {
 			l.requeue(b)
 			return err
 		}
@@ -244,16 +244,4 @@ func (l *link) requeue(b *batch) {
 		o.written, o.version = false, 0
 	}
 	l.queue = append(first, l.queue...)
-}
-
-// pause waits; it returns the error of ctx if that ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -29,6 +29,9 @@ func checkForward(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 	if f.GetRedirect() != nil && !Uplink(r.GetDetect().GetSourceInterface()) {
 		return farError(r, "redirect of packets from %v: %w", r.GetDetect().GetSourceInterface(), ErrUnsupported)
 	}
+	if err := checkReplacement(s, f); err != nil {
+		return farError(r, "IP Address and Port number Replacement %w", err)
+	}
 	switch f.GetAction() {
 	case api.Action_DROP:
 		return nil
@@ -64,7 +67,7 @@ func checkTowards(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 		return farError(r, "no Outer Header Creation for Source Interface %v without F-TEID: %w",
 			r.GetDetect().GetSourceInterface(), ErrUnsupported)
 	case ohc != nil && tunnelled && !has.GetTunnelToTunnel() && ohc.GetEncapsulation() == api.Encapsulation_GTPU:
-		return farError(r, "Outer Header Creation for packets out of a tunnel: %w", ErrUnsupported)
+		return pdrError(r, "from tunnel to tunnel (FAR %d): %w", r.GetFarId(), ErrUnsupported)
 	case f.Dscp != nil && f.GetDscp() > 63:
 		return farError(r, "DSCP %d: %w", f.GetDscp(), ErrUnsupported)
 	case ohc != nil && f.GetForwardingPolicy() != "":
@@ -81,6 +84,17 @@ func checkTowards(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 		return farError(r, "Outer Header Creation %w", err)
 	}
 	return nil
+}
+
+// SlowOnly reports whether r asks for what no fast path does: the slow path, which is the
+// same for all of them, does all of it. A new element of a FAR begins here.
+func SlowOnly(s *api.Session, r *api.Rule) bool {
+	f := r.GetForward()
+	return f.GetRedirect() != nil || f.GetReplacement() != nil ||
+		f.GetDestinationInterface() == api.Interface_CP_FUNCTION || // tunnels without extension headers
+		f.GetOuterHeaderCreation().GetEncapsulation() != api.Encapsulation_GTPU ||
+		r.GetUnwrap() != api.Unwrap_UNWRAP_NONE || r.GetDropsContainer() ||
+		s.GetPduType() == api.PDUType_UNSTRUCTURED
 }
 
 // isEndpoint reports whether ohc is towards the UPF itself.
@@ -107,6 +121,7 @@ func lacksForward(s *api.Session, f *api.Forward, has *api.Capabilities) string 
 		need{len(f.GetDuplicates()) > 0, has.GetDuplicate(), "DUPL"},
 		need{len(f.GetDuplicates()) > MaxDuplicates, false, "so many copies"},
 		need{f.GetRedirect() != nil, has.GetRedirect(), "redirect"},
+		need{f.GetReplacement() != nil, has.GetReplacement(), "IP Address and Port number Replacement"},
 		need{f.GetNotifyDiscarded(), has.GetDroppedDownlink(), "notice of discarded packets"},
 		need{f.GetProxyArp() || f.GetProxyNd(), has.GetEthernet() && s.GetPduType() == api.PDUType_ETHERNET, "proxying of ARP and Neighbour Discovery"},
 		need{unknownPolicy(f, has), false, "unknown Forwarding Policy"},
@@ -158,6 +173,22 @@ func checkRedirect(r *api.Redirect) error {
 		return fmt.Errorf("to URL %.40q: %w", r.GetUrl(), ErrUnsupported)
 	case len(r.GetIpv6()) != 0 && len(r.GetIpv6()) != 16:
 		return fmt.Errorf("to address %x: %w", r.GetIpv6(), ErrUnsupported)
+	}
+	return nil
+}
+
+// checkReplacement: in IP packets that are not redirected, by what fits into their headers.
+func checkReplacement(s *api.Session, f *api.Forward) error {
+	r := f.GetReplacement()
+	switch to, from := len(r.GetDestinationIpv6()), len(r.GetSourceIpv6()); {
+	case r == nil:
+		return nil
+	case s.GetPduType() != api.PDUType_IP:
+		return fmt.Errorf("in what is no IP packet: %w", ErrUnsupported)
+	case f.GetRedirect() != nil:
+		return fmt.Errorf("beside Redirect Information: %w", ErrUnsupported)
+	case to != 0 && to != 16, from != 0 && from != 16, r.GetDestinationPort() > 65535, r.GetSourcePort() > 65535:
+		return fmt.Errorf("by %x port %d, from %x port %d: %w", r.GetDestinationIpv6(), r.GetDestinationPort(), r.GetSourceIpv6(), r.GetSourcePort(), ErrUnsupported)
 	}
 	return nil
 }
@@ -232,4 +263,43 @@ func checkBuffer(s *api.Session, r *api.Rule) error {
 		return farError(r, "BAR %d: %w", f.GetBarId(), ErrNoRule)
 	}
 	return nil
+}
+
+// farElements are those of [Elements] that a FAR has.
+var farElements = []Element{
+	{"FAR", "Apply Action: DROP", "8.2.26", func(s *api.Session) { up(s).Forward.Action = api.Action_DROP }, Done, Program, Vectors, Pipeline},
+	{"FAR", "Apply Action: FORW", "8.2.26", func(s *api.Session) { up(s).Forward.Action = api.Action_FORW }, Done, Program, Vectors, Pipeline},
+	{"FAR", "none yet, or FORW without its tunnel", "7.5.2.2, 7.5.2.3", func(s *api.Session) {
+		down(s).Forward = &api.Forward{Incomplete: true}
+	}, Done, Program, Vectors, Pipeline},
+	{"FAR", "DROP since a quota is used up", "5.2.2.2.1", func(s *api.Session) {
+		down(s).Forward = &api.Forward{Spent: true}
+	}, Done, Program, Vectors, Pipeline},
+	{"FAR", "Apply Action: BUFF, NOCP", "8.2.26", func(s *api.Session) { down(s).Forward.Action, down(s).Forward.Notify = api.Action_BUFF, true }, Done, SlowPath, SlowPath, SlowPath},
+	{"FAR", "Apply Action: BDPN, DDPN", "8.2.26", func(s *api.Session) {
+		down(s).Forward.Action, down(s).Forward.NotifyDiscarded = api.Action_BUFF, true
+	}, Done, SlowPath, SlowPath, SlowPath},
+	{"FAR", "Apply Action: DUPL", "7.5.2.3-3", func(s *api.Session) {
+		up(s).Forward.Duplicates = []*api.Duplicate{{OuterHeaderCreation: down(s).GetForward().GetOuterHeaderCreation()}}
+	}, Done, Program, SlowPath, SlowPath},
+	{"FAR", "Outer Header Creation: GTP-U/UDP/IPv4", "8.2.56", func(*api.Session) {}, Done, Program, Vectors, Pipeline},
+	{"FAR", "Outer Header Creation: GTP-U/UDP/IPv6", "8.2.56", func(s *api.Session) {
+		down(s).Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Teid: 1, Ipv6: []byte{0x20, 1, 0xd, 0xb8, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}}
+	}, Done, Program, Vectors, Pipeline},
+	{"FAR", "Outer Header Creation out of a tunnel: N9, S5/S8-U, indirect forwarding", "8.2.56", func(s *api.Session) {
+		up(s).Detect.UeAddress = &api.UEAddress{Ipv4: up(s).GetDetect().GetUeAddress().GetIpv4()}
+		up(s).Forward.OuterHeaderCreation = down(s).GetForward().GetOuterHeaderCreation()
+	}, Done, Program, Vectors, Pipeline},
+	{"FAR", "Outer Header Creation: UDP/IP, IP", "8.2.56", overUDP, Done, SlowPath, SlowPath, SlowPath},
+	{"FAR", "Outer Header Creation: C-TAG, S-TAG", "8.2.56", framed(func(s *api.Session) {
+		up(s).Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Encapsulation: api.Encapsulation_TAG, CTag: number(1)}
+	}), Done, SlowPath, SlowPath, SlowPath},
+	{"FAR", "Transport Level Marking", "8.2.12", func(s *api.Session) { down(s).Forward.Dscp = number(46) }, Done, Program, Vectors, Pipeline},
+	{"FAR", "Redirect Information", "8.2.20", func(s *api.Session) { up(s).Forward.Redirect = &api.Redirect{Url: "http://example.org/"} }, Done, SlowPath, SlowPath, SlowPath},
+	{"FAR", "IP Address and Port number Replacement", "8.2.200", func(s *api.Session) {
+		up(s).Forward.Replacement = &api.Replacement{DestinationIpv4: 0xc6120009, DestinationPort: 8080}
+	}, Done, SlowPath, SlowPath, SlowPath},
+	{"FAR", "Proxying, beside the slow path's answers", "8.2.97", framed(func(s *api.Session) {
+		up(s).Forward.ProxyArp, down(s).Forward.ProxyArp, down(s).Forward.ProxyNd = true, true, true
+	}), Done, Program, SlowPath, SlowPath},
 }

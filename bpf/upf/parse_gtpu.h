@@ -1,36 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
+#include "gtpu.h"
 #include "packet.h"
-
-#define GTPU_PORT	2152
-#define GTPU_V1_PT	0x30	/* version 1, protocol type GTP */
-#define GTPU_V_PT_MASK	0xf0
-#define GTPU_OPT_MASK	0x07	/* E, S or PN: the optional word is present */
-#define GTPU_E		0x04
-#define GTPU_G_PDU	255
-#define GTPU_EXT_PSC	0x85	/* PDU Session Container */
-#define GTPU_PSC_DOWNLINK 0x00	/* PDU types, in their place */
-#define GTPU_PSC_UPLINK	0x10
-#define GTPU_PSC_TYPE	0xf0	/* in the octet of the PDU type */
-#define GTPU_PSC_QFI	0x3f	/* in the octet of the QFI */
-#define GTPU_PSC_RQI	0x40	/* likewise, of a downlink one */
-#define GTPU_EXT_MAX	8	/* extension headers that are stepped over */
-
-struct gtpu_hdr {
-	__u8 flags, type;
-	__be16 length;
-	__be32 teid;
-};
-
-struct gtpu_opt {
-	__be16 seq;
-	__u8 npdu, next_ext;
-};
-
-/* PDU Session Container of one word, TS 38.415, 5.5.2 */
-struct gtpu_psc {
-	__u8 len, pdu_type, qfi, next_ext;
-};
 
 /* What is to be done about an extension header by its type: nothing if it is one that we
  * know, or if comprehension is not required (bit 8 is 0). Of an unknown one bit 7 says

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -25,6 +26,24 @@ func quantile(sorted []float64, q float64) float64 {
 	}
 	part := at - float64(below)
 	return sorted[below]*(1-part) + sorted[below+1]*part
+}
+
+// Middle is the value in the middle, or the greater of the two there; 0 of none. Unlike the
+// median it is one of the values.
+func Middle[T cmp.Ordered](values []T) (middle T) {
+	if len(values) == 0 {
+		return middle
+	}
+	return slices.Sorted(slices.Values(values))[len(values)/2]
+}
+
+// NearestRank is the least of the values that the part q (0 to 1) of them does not exceed; 0
+// of none. It is one of the values, too, and of two in the middle the lower one.
+func NearestRank[T cmp.Ordered](values []T, q float64) (value T) {
+	if len(values) == 0 {
+		return value
+	}
+	return slices.Sorted(slices.Values(values))[max(0, int(math.Ceil(q*float64(len(values))))-1)]
 }
 
 // outlierScore is the modified Z-score from which on a value stands apart.

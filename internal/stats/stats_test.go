@@ -150,3 +150,26 @@ func TestPlaces(t *testing.T) {
 
 // holds reports whether v lies in the interval.
 func holds(i Interval, v float64) bool { return i.Low <= v && v <= i.High }
+
+// TestRanks: what is one of the values, of any order.
+func TestRanks(t *testing.T) {
+	for _, tc := range []struct {
+		values           []int64
+		middle, p50, p99 int64
+	}{
+		{nil, 0, 0, 0},
+		{[]int64{7}, 7, 7, 7},
+		{[]int64{9, 1}, 9, 1, 9},
+		{[]int64{3, 1, 2}, 2, 2, 3},
+		{[]int64{4, 3, 2, 1}, 3, 2, 4},
+	} {
+		given := slices.Clone(tc.values)
+		middle, p50, p99 := Middle(given), NearestRank(given, 0.5), NearestRank(given, 0.99)
+		if middle != tc.middle || p50 != tc.p50 || p99 != tc.p99 || NearestRank(given, 0) != NearestRank(given, 1e-9) {
+			t.Errorf("%v: got %d, %d, %d; want %d, %d, %d", tc.values, middle, p50, p99, tc.middle, tc.p50, tc.p99)
+		}
+		if !slices.Equal(given, tc.values) {
+			t.Errorf("%v: the values became %v", tc.values, given)
+		}
+	}
+}
