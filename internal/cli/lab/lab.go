@@ -14,9 +14,11 @@ import (
 
 // Lab is plumb lab: measurements of any UPF, a command for each method.
 type Lab struct {
+	Share      shareCommand      `cmd:"" help:"Measure what is received at the highest load, or at a given rate."`
 	Throughput throughputCommand `cmd:"" help:"Search the highest rates with no more loss than given goals allow."`
 	Latency    latencyCommand    `cmd:"" help:"Measure latency and its variation, idle and at parts of the throughput."`
 	Loss       lossCommand       `cmd:"" help:"Measure the frame loss rate at rates from the highest down."`
+	TCP        tcpCommand        `cmd:"" name:"tcp" help:"Measure one TCP connection of a UE."`
 	Campaign   campaignCommand   `cmd:"" help:"Measure UPFs for a minute each, as published comparisons do."`
 	BackToBack backToBackCommand `cmd:"" name:"backtoback" help:"Search the longest burst of frames without loss."`
 	Soak       soakCommand       `cmd:"" help:"Send a load for a long time and look for loss and drift."`
