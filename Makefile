@@ -59,6 +59,9 @@ demo: build ## a UPF, driven over PFCP, forwards real packets and is measured: a
 test: setup lint generate-check unit kernel boot namespace fuzz ## everything that is checked, as CI does
 	@echo 'make test: all passed'
 
+quick: ## what has changed since the last commit: format, vet, tests of the changed packages
+	@SUDO='$(SUDO)' scripts/quick '$(MODULE)' '$(KERNEL)|$(NAMESPACE)'
+
 lint: setup ## golangci-lint (imports, errors, lengths, names) and shellcheck
 	golangci-lint run ./...
 	shellcheck scripts/* .ci/run
@@ -107,4 +110,4 @@ bench: setup ## go benchmarks, five of each for benchstat: ns per packet in the 
 clean: ## what was built; tools under .tools stay
 	rm -rf bin $(OUT)
 
-.PHONY: help setup build install demo test lint generate generate-check p4 unit kernel boot kernels arm64 namespace fuzz soak bench clean
+.PHONY: help setup build install demo test quick lint generate generate-check p4 unit kernel boot kernels arm64 namespace fuzz soak bench clean
