@@ -209,11 +209,11 @@ func (v *labView) hasTurns(system string) bool {
 	return slices.ContainsFunc(v.Turns, func(t Turn) bool { return t.System == system })
 }
 
-// tiles are the best of the last method's main figures, which those before it were for, in
-// the last cell of each direction, and whether all frames were right.
+// tiles are the best of the last method's main figures, for which those before it were measured, and
+// of share, in the last cell of each direction, and whether all frames were right.
 func (v *labView) tiles() []tile {
 	var tiles []tile
-	for _, m := range v.lastParts() {
+	for _, m := range v.tileParts() {
 		last := map[Direction]int{}
 		for _, cell := range m.cells {
 			if first, seen := last[m.cell(cell).Direction]; !seen || m.cell(cell).Frames == m.cell(first).Frames {
@@ -230,6 +230,17 @@ func (v *labView) tiles() []tile {
 		tiles = append(tiles, r.correctnessTile())
 	}
 	return tiles
+}
+
+// tileParts are those of share, which is measured for its own sake, and of the last method.
+func (v *labView) tileParts() (parts []*methodView) {
+	methods := v.methods()
+	for i, m := range methods {
+		if m.name == "share" && i < len(methods)-1 {
+			parts = append(parts, m.parts()...)
+		}
+	}
+	return append(parts, v.lastParts()...)
 }
 
 // lastParts are those of the last method.
