@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/plumbline-upf/plumbline/probe/export"
@@ -27,20 +26,6 @@ func WriteProbe(w io.Writer, p *Probe) error { return write(w, p) }
 func ReadProbe(in io.Reader) (*Probe, error) {
 	var p Probe
 	return &p, read(in, &p)
-}
-
-// ReadProbeFile is [ReadProbe] from a file, whose name is in its errors.
-func ReadProbeFile(name string) (*Probe, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	p, err := ReadProbe(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return p, nil
 }
 
 // Validate reports whether p says what a result must say and nothing that a table or a

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -83,4 +85,48 @@ func FuzzReadOld(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestReadAny: a result of each kind is read and shown, and what its kind has not is refused.
+func TestReadAny(t *testing.T) {
+	write := func(w func(io.Writer) error) string {
+		t.Helper()
+		name := filepath.Join(t.TempDir(), "result.json")
+		var b bytes.Buffer
+		if err := errors.Join(w(&b), os.WriteFile(name, b.Bytes(), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	for _, tc := range []struct {
+		name, file string
+		html, svg  bool
+	}{
+		{"lab", write(func(w io.Writer) error { return WriteLab(w, sampleLab(t)) }), true, true},
+		{"result of before", oldResults[0], true, true},
+		{"probe", write(func(w io.Writer) error { return WriteProbe(w, sampleProbe(t, 3)) }), true, true},
+		{"slices", write(func(w io.Writer) error { return WriteSlices(w, sampleSlices(t, "a")) }), true, true},
+	} {
+		a, err := ReadAny(tc.file)
+		if err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+			continue
+		}
+		var table, page bytes.Buffer
+		if err := errors.Join(AnyTable(&table, a), AnyHTML(&page, a), AnySVG(io.Discard, a)); err != nil || table.Len() == 0 || page.Len() == 0 {
+			t.Errorf("%s: table of %d octets, page of %d, %v", tc.name, table.Len(), page.Len(), err)
+		}
+		if err := a.Refuse(map[string]string{"--html": "x", "--svg": "y", "--csv": ""}); err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+		if err := a.Refuse(map[string]string{"--csv": "x"}); err == nil || !strings.Contains(err.Error(), "--csv: a result of "+a.Schema) {
+			t.Errorf("%s: --csv: got %v", tc.name, err)
+		}
+	}
+	for _, text := range []string{"", "{", `{"schema": "plumbline.moon/1"}`, `{"schema": "plumbline.slices/1"}`, `{"schema": "plumbline.n4/1"}`, `{"schema": "plumbline.correctness/1"}`} {
+		name := write(func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+		if a, err := ReadAny(name); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%q: got %v, %v", text, a, err)
+		}
+	}
 }

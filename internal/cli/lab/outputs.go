@@ -55,14 +55,14 @@ func (f labFiles) write(l *report.Lab) error {
 func (f labFiles) discard() error { return f.files.Discard() }
 
 type reportCommand struct {
-	File string `arg:"" name:"file" help:"A result of the laboratory (plumbline.lab/1), finished or not."`
+	File string `arg:"" name:"file" help:"A result (--json) of any command: plumb lab, bench, slices, probe, nfapi."`
 
 	labOutputs
 }
 
 // Help is shown by plumb lab report --help.
 func (reportCommand) Help() string {
-	return `Shows a result of the laboratory again: the table, and the files that are asked for. Nothing is measured, and nothing is computed that is not in the file but medians, their intervals and shares of the bed.
+	return `Shows a result again: the table, and the files that are asked for. Nothing is measured, and nothing is computed that is not in the file but medians, their intervals and shares of the bed. Results of plumb lab have all forms, those of other commands a table, and most of them a page and a picture.
 
 Examples:
 
@@ -74,13 +74,29 @@ Examples:
 
 // Run reads the result, prints the table and writes the files.
 func (c *reportCommand) Run(_ context.Context, stdout io.Writer) error {
-	result, err := report.ReadLabFile(c.File)
+	result, err := report.ReadAny(c.File)
 	if err != nil {
 		return cli.InputError(err)
+	}
+	if result.Lab == nil {
+		return c.other(stdout, result)
 	}
 	files, err := c.open()
 	if err != nil {
 		return err
 	}
-	return errors.Join(files.write(result), report.LabTable(stdout, result))
+	return errors.Join(files.write(result.Lab), report.LabTable(stdout, result.Lab))
+}
+
+// other shows a result that is not of methods of plumb lab.
+func (c *reportCommand) other(stdout io.Writer, result *report.Any) error {
+	asked := map[string]string{"--html": c.HTML, "--svg": c.SVG, "--csv": c.CSV, "--parquet": c.Parquet, "--hgrm": c.Hgrm}
+	if err := result.Refuse(asked); err != nil {
+		return cli.Usage(err)
+	}
+	files, err := cli.OpenOutputs(cli.To(c.HTML, report.AnyHTML), cli.To(c.SVG, report.AnySVG))
+	if err != nil {
+		return err
+	}
+	return errors.Join(files.Write(result), report.AnyTable(stdout, result))
 }

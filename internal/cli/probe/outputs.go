@@ -113,13 +113,28 @@ Examples:
 
 // Run reads the result, prints the table and writes the files.
 func (c *reportCommand) Run(_ context.Context, stdout io.Writer) error {
+	result, err := report.ReadAny(c.File)
+	if err != nil {
+		return cli.InputError(err)
+	}
+	if result.Probe == nil {
+		return c.other(stdout, result)
+	}
 	files, err := c.open()
 	if err != nil {
 		return err
 	}
-	result, err := report.ReadProbeFile(c.File)
-	if err != nil {
-		return errors.Join(cli.InputError(err), files.Discard())
+	return errors.Join(c.write(stdout, files, result.Probe))
+}
+
+// other shows a result that is not of plumb probe.
+func (c *reportCommand) other(stdout io.Writer, result *report.Any) error {
+	if err := result.Refuse(map[string]string{"--html": c.HTML, "--svg": c.SVG, "--json": c.JSON, "--hgrm": c.Hgrm}); err != nil {
+		return cli.Usage(err)
 	}
-	return errors.Join(c.write(stdout, files, result))
+	files, err := cli.OpenOutputs(cli.To(c.HTML, report.AnyHTML), cli.To(c.SVG, report.AnySVG))
+	if err != nil {
+		return err
+	}
+	return errors.Join(files.Write(result), report.AnyTable(stdout, result))
 }
