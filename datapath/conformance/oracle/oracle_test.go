@@ -58,10 +58,12 @@ func TestFindsFaults(t *testing.T) {
 				}
 			}
 		}},
-		"an MBR is twice as high": {rule: func(s *api.Session, _ *api.Rule) {
+		"an MBR is too high": {rule: func(s *api.Session, _ *api.Rule) {
 			for _, q := range s.Qers {
-				if q.UplinkMbrBps == 8000 {
-					q.UplinkMbrBps = 16000
+				for _, bps := range []*uint64{&q.UplinkMbrBps, &q.DownlinkMbrBps} {
+					if *bps != 0 {
+						*bps = max(*bps, 1_000_000)
+					}
 				}
 			}
 		}},
@@ -96,6 +98,7 @@ func TestFindsFaults(t *testing.T) {
 			for seed := range uint64(500) {
 				s := oracle.Judged(random.Generate(seed, oracle.Capabilities), w.Capabilities())
 				if oracle.Differs(t, s, w) {
+					t.Logf("found in script %d", seed)
 					return
 				}
 			}
