@@ -19,6 +19,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"syscall"
@@ -113,5 +114,19 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return cli.UsageHint(err)
 	}
+	if err := emptyList(parsed.Flags()); err != nil {
+		return err
+	}
 	return parsed.Run()
+}
+
+// emptyList says which flag was given a list without a value, as by --sessions "$N" of a variable
+// that is not set.
+func emptyList(flags []*kong.Flag) error {
+	for _, f := range flags {
+		if f.Set && f.Target.Kind() == reflect.Slice && f.Target.Len() == 0 {
+			return cli.Usage(fmt.Errorf("--%s: want at least one value", f.Name))
+		}
+	}
+	return nil
 }

@@ -2,8 +2,11 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/plumbline-upf/plumbline/internal/atomicfile"
 )
@@ -61,12 +64,32 @@ func MakeDirectory(directory string) error {
 // To is the output to a file at path.
 func To[T any](path string, write func(io.Writer, T) error) Output[T] { return Output[T]{path, write} }
 
-// OpenOutputs makes the files of list.
+// Distinct is an error if an output is a file that is read, which it would replace.
+func Distinct(inputs []string, outputs ...string) error {
+	for _, in := range inputs {
+		a, err := os.Stat(in)
+		if err != nil {
+			continue // its reader reports that
+		}
+		for _, out := range outputs {
+			if b, err := os.Stat(out); out != "" && err == nil && os.SameFile(a, b) {
+				return Usage(fmt.Errorf("%s: is read, and would be replaced", out))
+			}
+		}
+	}
+	return nil
+}
+
+// OpenOutputs makes the files of list. Two of them are not one file, and none is standard output,
+// which has what the caller writes.
 func OpenOutputs[T any](list ...Output[T]) (Outputs[T], error) {
 	o := Outputs[T]{}
-	for _, out := range list {
+	for i, out := range list {
 		if out.path == "" || out.path == "-" {
 			continue
+		}
+		if slices.ContainsFunc(list[:i], func(other Output[T]) bool { return filepath.Clean(other.path) == filepath.Clean(out.path) }) {
+			return nil, errors.Join(Usage(fmt.Errorf("%s: two outputs to one file", out.path)), o.Discard())
 		}
 		f, err := atomicfile.Create(out.path)
 		if err != nil {

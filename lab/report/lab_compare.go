@@ -158,6 +158,7 @@ func (c *LabComparison) values(v *labView, cell int, system string, f *figureVie
 		if shares := v.shares(cell, system, f.name); len(shares) > 0 {
 			return compared{v.share(cell, system, f.name), shares, "ratio"}
 		}
+		return compared{} // without a baseline there is no share: the figure is left out
 	}
 	own := compared{Estimate: v.figure(cell, system, f.name)}
 	for _, figure := range v.repeats(cell, system, f.name) {

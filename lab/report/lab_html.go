@@ -146,6 +146,8 @@ func (m *methodView) pageOf(g *grid) pageGrid {
 
 // methodTexts say what a method does, in a sentence.
 var methodTexts = map[string]string{
+	"share":       "Frames received at the highest load, or at a given rate.",
+	"tcp":         "One TCP connection of a UE through the system (iperf3).",
 	"throughput":  "The highest rates that lose no more than the goals allow, by MLRsearch (RFC 9971).",
 	"latency":     "One-way, from each frame's intended send time to its arrival at the meter, at parts of each system's own throughput.",
 	"loss":        "Frames that did not arrive, at rates that fall in steps (RFC 2544, 26.3).",

@@ -110,13 +110,20 @@ func readOld(b []byte) (*Lab, error) {
 type oldLab struct {
 	*Lab
 	started time.Time
+	cells   map[LabCell]int
+	turns   map[oldTurn]int
+}
+
+type oldTurn struct {
+	cell, repeat int
+	system       string
 }
 
 func newOldLab(started time.Time, h Host, arrangement string, durationNS int64, repeats int) oldLab {
 	return oldLab{&Lab{
 		Schema: LabSchema, Started: started, Finished: &started, Host: h,
 		Plan: LabPlan{Repeats: repeats, DurationNS: durationNS, Arrangement: arrangement},
-	}, started}
+	}, started, map[LabCell]int{}, map[oldTurn]int{}}
 }
 
 // turn returns that of a system in a cell.
@@ -124,19 +131,20 @@ func (l oldLab) turn(c LabCell, system string, repeat int) *Turn {
 	if !slices.Contains(l.Plan.Methods, c.Method) {
 		l.Plan.Methods = append(l.Plan.Methods, c.Method)
 	}
-	at := slices.Index(l.Plan.Cells, c)
-	if at < 0 {
+	at, ok := l.cells[c]
+	if !ok {
 		at = len(l.Plan.Cells)
+		l.cells[c] = at
 		l.Plan.Cells = append(l.Plan.Cells, c)
 	}
 	if l.System(system) == nil {
 		l.Systems = append(l.Systems, System{Name: system})
 	}
-	for i := range l.Turns {
-		if t := &l.Turns[i]; t.Cell == at && t.System == system && t.Repeat == repeat {
-			return t
-		}
+	key := oldTurn{at, repeat, system}
+	if i, ok := l.turns[key]; ok {
+		return &l.Turns[i]
 	}
+	l.turns[key] = len(l.Turns)
 	l.Turns = append(l.Turns, Turn{Cell: at, System: system, Repeat: repeat, Started: l.started, Figures: []Figure{}})
 	return &l.Turns[len(l.Turns)-1]
 }
@@ -164,8 +172,19 @@ const oldHalf = "50 %"
 func (r *oldResult) lab() *Lab {
 	l := newOldLab(r.Started, r.Host, r.Setup.Arrangement, r.Setup.DurationNS, r.Setup.Repeats)
 	l.Systems = []System{{Name: SystemBed}}
+	type point struct {
+		direction Direction
+		sessions  int
+	}
+	access := map[point]string{} // the bed's trials do not say it
+	for i := range r.Trials {
+		access[point{r.Trials[i].Direction, r.Trials[i].Sessions}] = r.Trials[i].Access
+	}
 	cell := func(d Direction, sessions int) LabCell {
-		return LabCell{Method: "share", Direction: d, Sessions: sessions, Frames: oldFrames(r.Setup.PayloadOctets), Rules: r.Setup.Rules, Load: "max"}
+		return LabCell{
+			Method: "share", Direction: d, Sessions: sessions, Frames: oldFrames(r.Setup.PayloadOctets), Access: access[point{d, sessions}],
+			Rules: r.Setup.Rules, Load: "max",
+		}
 	}
 	for i, bed := range []*oldBed{r.Bed.Uplink, r.Bed.Downlink} {
 		d := Directions[i]
@@ -180,12 +199,6 @@ func (r *oldResult) lab() *Lab {
 	}
 	for _, from := range r.Trials {
 		c := cell(from.Direction, from.Sessions)
-		c.Access = from.Access
-		for i := range l.Plan.Cells { // the bed's have no access
-			if l.Plan.Cells[i].Direction == c.Direction && l.Plan.Cells[i].Sessions == c.Sessions && l.Plan.Cells[i].Access == "" {
-				l.Plan.Cells[i].Access = c.Access
-			}
-		}
 		if from.Kind == Paced {
 			c.Method, c.Load = "latency", oldHalf
 		}

@@ -110,9 +110,8 @@ func (c *Bench) one() ([]method.Method, error) {
 		return nil, err
 	}
 	c.fillIn([]int{1}, []string{"1400"}, 5*time.Second, 3)
-	share := method.Share{Load: method.Level{Max: true}, Duration: *c.Duration, Programs: true}
+	share := method.Share{Load: c.Rate.level(), Duration: *c.Duration, Programs: true}
 	if c.Rate > 0 {
-		share.Load = method.Level{PPS: uint64(c.Rate)}
 		return []method.Method{share}, nil
 	}
 	return []method.Method{share, method.Latency{Loads: []method.Level{{Percent: 50}}, Duration: *c.Duration}}, nil
@@ -255,6 +254,8 @@ func (c *Bench) frames() (frames []string, err error) {
 
 // frameRate is a number of frames per second; 0: as many as possible.
 type frameRate uint64
+
+func (r frameRate) level() method.Level { return method.Level{PPS: uint64(r), Max: r == 0} }
 
 // UnmarshalText takes max, or a number with pps, kpps or Mpps.
 func (r *frameRate) UnmarshalText(text []byte) error {

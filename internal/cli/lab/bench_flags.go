@@ -34,11 +34,12 @@ func refuseFlags(flags []benchFlag, why string) error {
 // checkOne refuses flags that the run of one datapath, or of the control plane, has no
 // use for.
 func (c *Bench) checkOne() error {
+	if c.N4 {
+		return refuseFlags(append(c.ofPackets(), c.ofSeveral()...),
+			"no effect with --n4, which measures the control plane of a UPF with datapath xdp: leave it out")
+	}
 	if err := refuseFlags(c.ofSeveral(), "only with several datapaths: add --datapath all, or a list such as xdp,tun"); err != nil {
 		return err
-	}
-	if c.N4 {
-		return refuseFlags(c.ofPackets(), "no effect with --n4, which measures the control plane of a UPF with datapath xdp: leave it out")
 	}
 	if c.Datapath[0] == upf.DatapathXDP {
 		return nil

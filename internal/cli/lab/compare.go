@@ -14,7 +14,7 @@ import (
 )
 
 type compareCommand struct {
-	Files []string `arg:"" name:"file" help:"Results of the laboratory (plumbline.lab/1), two or more; each is compared with the first."`
+	Files []string `arg:"" name:"file" help:"Results of the laboratory (plumbline.lab/1), 2 to 8; each is compared with the first."`
 
 	Threshold float64  `default:"5" placeholder:"PERCENT" help:"What is worse by no more is no regression. Default: 5."`
 	Figures   []string `placeholder:"PATTERN" help:"Figures to compare, such as 'throughput*'. Default: all."`
@@ -54,7 +54,7 @@ func (c *compareCommand) Run(_ context.Context, stdout io.Writer) error {
 			return cli.Usage(fmt.Errorf("--figures %s: %w", pattern, err))
 		}
 	}
-	if err := cli.CheckOutputs(c.HTML); err != nil {
+	if err := errors.Join(cli.Distinct(c.Files, c.HTML), cli.CheckOutputs(c.HTML)); err != nil {
 		return err
 	}
 	var runs []report.LabRun

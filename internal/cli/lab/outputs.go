@@ -55,7 +55,7 @@ func (f labFiles) write(l *report.Lab) error {
 func (f labFiles) discard() error { return f.files.Discard() }
 
 type reportCommand struct {
-	File string `arg:"" name:"file" help:"A result (--json) of any command: plumb lab, bench, slices, probe, nfapi."`
+	File string `arg:"" name:"file" help:"A result (--json) of plumb lab, bench, slices or probe, of N4 loads, or of nFAPI stopwatches."`
 
 	labOutputs
 }
@@ -74,6 +74,9 @@ Examples:
 
 // Run reads the result, prints the table and writes the files.
 func (c *reportCommand) Run(_ context.Context, stdout io.Writer) error {
+	if err := cli.Distinct([]string{c.File}, c.HTML, c.SVG); err != nil {
+		return err
+	}
 	result, err := report.ReadAny(c.File)
 	if err != nil {
 		return cli.InputError(err)

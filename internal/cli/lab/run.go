@@ -1,6 +1,7 @@
 package labcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,13 +117,13 @@ func (c *labRun) validate() error {
 // unique says which value is given twice: a cell is measured once.
 func (c *labRun) unique() error {
 	return errors.Join(
-		once("sessions", c.Sessions), once("frames", c.Frames), once("direction", c.Direction), once("rules", c.Rules), once("churn", c.Churn))
+		once("dut", c.DUT), once("sessions", c.Sessions), once("frames", c.Frames), once("direction", c.Direction), once("rules", c.Rules), once("churn", c.Churn))
 }
 
 func once[T comparable](flag string, list []T) error {
 	for i, v := range list {
 		if slices.Contains(list[:i], v) {
-			return cli.Usage(fmt.Errorf("--%s %v is given twice", flag, v))
+			return cli.Usage(fmt.Errorf("--%s %s is given twice", flag, cmp.Or(fmt.Sprint(v), "none")))
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package labcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,7 +16,7 @@ import (
 type shareCommand struct {
 	labRun
 
-	Load labLoad `default:"max" placeholder:"LOAD" help:"max, or a rate such as 900kpps. Default: max."`
+	Load frameRate `default:"max" placeholder:"RATE" help:"Frames per second, such as 900kpps, 1.5Mpps or max. Default: max."`
 }
 
 var shareDefaults = labDefaults{
@@ -45,10 +46,7 @@ func (c *shareCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	if !c.Load.Max && c.Load.PPS == 0 {
-		return cli.Usage(fmt.Errorf("--load %s: want max, or a rate such as 900kpps", c.Load))
-	}
-	m := method.Share{Load: c.Load.Level, Duration: *c.Duration, Programs: true}
+	m := method.Share{Load: c.Load.level(), Duration: *c.Duration, Programs: true}
 	return c.measure(ctx, stdout, "lab "+m.Name(), nil, m)
 }
 
@@ -78,8 +76,12 @@ Examples:
 
 // Run measures, prints the table and writes the files.
 func (c *tcpCommand) Run(ctx context.Context, stdout io.Writer) error {
+	err := refuseFlags([]benchFlag{
+		{"--frames", c.Frames != nil}, {"--access", c.Access != "uniform"}, {"--churn", c.Churn != nil}, {"--sender", c.Sender != nil},
+		{"--external", c.External != nil}, {"--hgrm", c.Hgrm != ""},
+	}, "no effect on a TCP connection, which sends its own packets in a test bed: leave it out")
 	c.fillIn(tcpDefaults)
-	if err := c.validate(); err != nil {
+	if err := errors.Join(err, c.validate()); err != nil {
 		return err
 	}
 	if *c.Duration%time.Second != 0 {

@@ -94,7 +94,7 @@ func (s *sampleFiles) close() error {
 }
 
 type reportCommand struct {
-	File string `arg:"" name:"file" help:"A result of plumb probe (--json, plumbline.probe/1)."`
+	File string `arg:"" name:"file" help:"A result of plumb probe (--json), or of what plumb lab report shows."`
 
 	resultFlags
 }
@@ -113,6 +113,9 @@ Examples:
 
 // Run reads the result, prints the table and writes the files.
 func (c *reportCommand) Run(_ context.Context, stdout io.Writer) error {
+	if err := cli.Distinct([]string{c.File}, c.HTML, c.SVG, c.JSON); err != nil {
+		return err
+	}
 	result, err := report.ReadAny(c.File)
 	if err != nil {
 		return cli.InputError(err)
