@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -158,15 +159,39 @@ func (r *N4Result) Validate() error {
 }
 
 func (p *N4Phase) validate() error {
-	err := first(text("name", p.Name), text("operation", p.Operation), between("intended_per_second", p.Rate, 0, maxPPS),
-		p.Total.validate())
-	for _, c := range p.Operations {
-		err = first(err, c.validate())
+	err := first(line("name", p.Name), line("operation", p.Operation), line("arrival", p.Arrival), between("intended_per_second", p.Rate, 0, maxPPS),
+		between("window", float64(p.Window), 0, maxSessions), between("burst", float64(p.Burst), 0, maxSessions),
+		between("warm_up_ns", float64(p.WarmUpNS), 0, float64(maxLatencyNS)*24), between("held", float64(p.Held), 0, maxSessions),
+		p.DUT.validate(), p.Total.validate())
+	for name, c := range p.Operations {
+		err = first(err, line("operation", name), c.validate())
 	}
 	return err
 }
 
+// validate takes nil: the laboratory does not run the UP function.
+func (d *N4DUT) validate() error {
+	if d == nil {
+		return nil
+	}
+	return first(between("cpus", float64(d.CPUs), 0, maxCPUs), line("store", d.Store), between("cpu_ns_per_request", d.CPUNSPerRequest, 0, 1e12),
+		between("octets_per_session", d.OctetsPerSession, 0, maxMemoryOctets), between("forwarded_pps", d.ForwardedPPS, 0, maxPPS),
+		between("bed_pps", d.BedPPS, 0, maxPPS), between("frame_loss_ratio", d.FrameLossRatio, 0, 1))
+}
+
 func (c *N4Count) validate() error {
+	counts := []int{
+		c.Intended, c.Sent, c.Accepted, c.Lost, c.Repeated, c.Duplicates, c.Late, c.Unexpected, c.Malformed, c.SendErrors, c.Unsent,
+	}
+	for cause, n := range c.Refused {
+		if err := line("refused", cause); err != nil {
+			return err
+		}
+		counts = append(counts, n)
+	}
+	if least := slices.Min(counts); least < 0 || slices.Max(counts) > maxRequests {
+		return invalid("counts", least, "want 0 or more, and no more than can be counted")
+	}
 	answered := c.Accepted + c.RefusedTotal() + c.Malformed
 	switch {
 	case c.Sent > c.Intended:
@@ -175,5 +200,8 @@ func (c *N4Count) validate() error {
 		return invalid("answered", answered, fmt.Sprintf("more than the %d sent", c.Sent))
 	}
 	return first(between("duration_ns", float64(c.DurationNS), 0, float64(maxLatencyNS)*24),
-		between("accepted_per_second", c.AcceptedPerSec, 0, maxPPS), validateCurve(c.LatencyCurve))
+		between("accepted_per_second", c.AcceptedPerSec, 0, maxPPS), c.LatencyNS.validate(), c.SendDelayNS.validate(), validateCurve(c.LatencyCurve))
 }
+
+// maxRequests is more than a load can have.
+const maxRequests = 1 << 48
