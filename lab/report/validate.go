@@ -132,8 +132,8 @@ func text(name, s string) error {
 		return invalid(name, len(s), "octets are too many")
 	}
 	for _, r := range s {
-		if r == unicode.ReplacementChar || unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return invalid(name, fmt.Sprintf("%q", s), "control character")
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) && r != '\n' && r != '\t' {
+			return invalid(name, fmt.Sprintf("%+q", s), "control character, or one that changes the direction of text")
 		}
 	}
 	return nil
