@@ -74,7 +74,7 @@ Examples:
 
 // Run reads the result, prints the table and writes the files.
 func (c *reportCommand) Run(_ context.Context, stdout io.Writer) error {
-	if err := cli.Distinct([]string{c.File}, c.HTML, c.SVG); err != nil {
+	if err := errors.Join(cli.Distinct([]string{c.File}, c.HTML, c.SVG), cli.CheckOutputs(c.HTML, c.SVG)); err != nil {
 		return err
 	}
 	result, err := report.ReadAny(c.File)

@@ -78,7 +78,7 @@ Examples:
 func (c *tcpCommand) Run(ctx context.Context, stdout io.Writer) error {
 	err := refuseFlags([]benchFlag{
 		{"--frames", c.Frames != nil}, {"--access", c.Access != "uniform"}, {"--churn", c.Churn != nil}, {"--sender", c.Sender != nil},
-		{"--external", c.External != nil}, {"--hgrm", c.Hgrm != ""},
+		{"--external", c.External != nil},
 	}, "no effect on a TCP connection, which sends its own packets in a test bed: leave it out")
 	c.fillIn(tcpDefaults)
 	if err := errors.Join(err, c.validate()); err != nil {

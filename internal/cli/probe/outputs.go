@@ -113,7 +113,7 @@ Examples:
 
 // Run reads the result, prints the table and writes the files.
 func (c *reportCommand) Run(_ context.Context, stdout io.Writer) error {
-	if err := cli.Distinct([]string{c.File}, c.HTML, c.SVG, c.JSON); err != nil {
+	if err := errors.Join(cli.Distinct([]string{c.File}, c.HTML, c.SVG, c.JSON), cli.CheckOutputs(c.HTML, c.SVG, c.JSON), cli.MakeDirectory(c.Hgrm)); err != nil {
 		return err
 	}
 	result, err := report.ReadAny(c.File)
