@@ -70,7 +70,7 @@ func (m Latency) Measure(ctx context.Context, t *Turn) error {
 
 // load is that of a trial, with time stamps where the systems have any.
 func (m Latency) load(level Level, pps uint64) system.Load {
-	l := level.load(pps, m.Duration)
+	l := level.paced(pps, m.Duration)
 	l.TimeStamps = true
 	return l
 }

@@ -142,6 +142,17 @@ func (l Level) load(pps uint64, d time.Duration) system.Load {
 	return load
 }
 
+// paced is load for a trial whose latency counts: not from a real-time thread, which the kernel
+// takes off its CPU for up to 50 ms of each second as soon as anything else waits for it. Frames
+// that are due meanwhile would be late by that: the 99th percentile would be the kernel's.
+//
+// Source: Linux, Documentation/scheduler/sched-rt-group.rst (sched_rt_runtime_us).
+func (l Level) paced(pps uint64, d time.Duration) system.Load {
+	load := l.load(pps, d)
+	load.Realtime = load.Realtime && l.Max
+	return load
+}
+
 // kind is that of its trials.
 func (l Level) kind() report.Kind {
 	if l.Max {

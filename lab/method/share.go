@@ -81,7 +81,7 @@ func (m Share) trials(ctx context.Context, t *Turn) ([]report.Trial, error) {
 	if m.Load.Max {
 		return t.most(ctx, m.Duration)
 	}
-	return t.Trial(ctx, report.Paced, m.Load.load(m.Load.PPS, m.Duration))
+	return t.Trial(ctx, report.Paced, m.Load.paced(m.Load.PPS, m.Duration))
 }
 
 // bedReceived is what the bed received in the same cell and repeat; 0: there is none.
