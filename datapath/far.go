@@ -114,12 +114,15 @@ func isWrap(ohc *api.OuterHeaderCreation) bool {
 	return ohc.GetEncapsulation() == api.Encapsulation_UDP || ohc.GetEncapsulation() == api.Encapsulation_PLAIN_IP
 }
 
+// tooManyDuplicates names what a FAR with more than MaxDuplicates asks for.
+var tooManyDuplicates = fmt.Sprintf("more than %d copies", MaxDuplicates)
+
 // lacksForward returns what of the FAR this datapath cannot do for s, or "".
 func lacksForward(s *api.Session, f *api.Forward, has *api.Capabilities) string {
 	return lacks(
 		need{f.GetAction() == api.Action_BUFF, has.GetBuffering(), "BUFF"},
 		need{len(f.GetDuplicates()) > 0, has.GetDuplicate(), "DUPL"},
-		need{len(f.GetDuplicates()) > MaxDuplicates, false, "so many copies"},
+		need{len(f.GetDuplicates()) > MaxDuplicates, false, tooManyDuplicates},
 		need{f.GetRedirect() != nil, has.GetRedirect(), "redirect"},
 		need{f.GetReplacement() != nil, has.GetReplacement(), "IP Address and Port number Replacement"},
 		need{f.GetNotifyDiscarded(), has.GetDroppedDownlink(), "notice of discarded packets"},
