@@ -136,7 +136,7 @@ func (b *p4Bed) report(sw *process) (r target.Report) {
 	return r
 }
 
-// ping has the UE ask the data network so many times, and states that all answers come.
+// ping sends echo requests from the UE to the data network and fails unless all are answered.
 func (b *p4Bed) ping(n int) {
 	b.t.Helper()
 	out, err := exec.Command("ip", "netns", "exec", "plt-p4t-gnb", "ping", "-c", fmt.Sprint(n), "-i", "0.02", "-W", "5", "-I", "ue1", "10.6.0.2").CombinedOutput()

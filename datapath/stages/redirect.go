@@ -94,7 +94,7 @@ func NewRedirects(secret []byte) *Redirects {
 	}
 }
 
-// leave is what becomes of a packet that nothing stops any more.
+// leave forwards a packet that has passed every check.
 func (s *Stages) leave(r *Rule, a arrived) Out {
 	if r.Redirect != nil {
 		return s.redirect(r, a)

@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-upf/plumbline/internal/yamltext"
 )
 
-// OneIn is a flag for one in so many: 1/N.
+// OneIn is a flag for a sampling rate, 1/N.
 type OneIn int
 
 // UnmarshalText takes 1/N.

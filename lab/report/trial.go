@@ -243,7 +243,7 @@ const (
 // isBed reports whether a system is no UPF.
 func isBed(system string) bool { return system == SystemBed || system == SystemBedTC }
 
-// PathMemory is what a UPF occupies with so many sessions, before any packet.
+// PathMemory is the memory of a UPF with its sessions installed, before any packet.
 type PathMemory struct {
 	Sessions       int     `json:"sessions"`
 	ResidentOctets uint64  `json:"resident_octets"`    // of the process, as far as it touched what it has mapped

@@ -31,8 +31,8 @@ type limited struct {
 
 func (l *limited) Apply(_ context.Context, c *api.Change) error { return datapath.Check(c, l.can) }
 
-// TestLacking: what the datapath cannot do is refused with the Cause and the rule that the
-// CP function is told, by the one thing that it lacks, and leaves nothing behind.
+// TestLacking: a change that the datapath cannot apply is refused with the Cause and the
+// failed rule, the error names the one missing feature, and nothing is installed.
 func TestLacking(t *testing.T) {
 	about := func(r session.RuleType, id uint32) session.Error {
 		return session.Error{Cause: session.CauseRuleFailure, HasRule: true, Rule: r, RuleID: id}

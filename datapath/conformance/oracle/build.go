@@ -31,7 +31,7 @@ func (r *rule) qfi() uint8 {
 	return 0
 }
 
-// header makes the GTP-U header of a packet of so many octets that leaves by r.
+// header builds the GTP-U header of a packet that leaves by r. octets is its length without the header.
 // Source: TS 29.281 V18.1.0, 5.1; TS 38.415 V18.0.0, 5.5.2; TS 29.244 V18.6.0, 5.4.2, 8.2.64.
 func header(r *rule, in arrived, octets int) []byte {
 	pduType, qfi, marked := in.pduType, in.qfi, in.marked

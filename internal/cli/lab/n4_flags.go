@@ -172,7 +172,7 @@ func (s *n4Steps) UnmarshalText(text []byte) error {
 
 const maxN4Rate = 1e8 // requests per second
 
-// n4Rates reads so many rates between colons.
+// n4Rates parses n rates separated by colons.
 func n4Rates(text string, n int) ([]float64, error) {
 	words := strings.Split(text, ":")
 	if len(words) != n {
